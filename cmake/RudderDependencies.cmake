@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything comes from the distribution's packages (script/bootstrap names them).
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(UCX REQUIRED IMPORTED_TARGET ucx)
+pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+
+find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
+find_library(METIS_LIBRARY metis REQUIRED)
+add_library(rudder_metis INTERFACE)
+target_include_directories(rudder_metis SYSTEM INTERFACE "${METIS_INCLUDE_DIR}")
+target_link_libraries(rudder_metis INTERFACE "${METIS_LIBRARY}")
+
+if(RUDDER_WITH_TORCH)
+  find_package(Torch REQUIRED)
+  # Torch's own flags hold -D_GLIBCXX_USE_CXX11_ABI and the like; its headers are not held to our warnings.
+  add_library(rudder_torch INTERFACE)
+  target_include_directories(rudder_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  target_link_libraries(rudder_torch INTERFACE ${TORCH_LIBRARIES})
+endif()

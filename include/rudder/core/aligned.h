@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owned memory for rows: 64-byte aligned, uninitialised, movable.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <span>
+
+namespace rudder {
+
+/// A block of bytes aligned to a cache line. Contents start uninitialised. Allocation failure terminates.
+class AlignedBytes {
+ public:
+  AlignedBytes() = default;
+  explicit AlignedBytes(std::size_t size);
+
+  [[nodiscard]] std::byte* data() noexcept { return data_.get(); }
+  [[nodiscard]] const std::byte* data() const noexcept { return data_.get(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::span<std::byte> bytes() noexcept { return {data_.get(), size_}; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_.get(), size_}; }
+
+  /// Makes size() at least `size`; keeps nothing of the old contents when it must grow.
+  void ensure(std::size_t size);
+
+ private:
+  struct Free {
+    void operator()(std::byte* pointer) const noexcept { std::free(pointer); }
+  };
+  std::unique_ptr<std::byte[], Free> data_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace rudder

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small text helpers shared by parsers and messages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rudder/core/result.h"
+
+namespace rudder {
+
+/// The candidate nearest to `word` by edit distance, or empty when none is within a third of its length (at least 2).
+[[nodiscard]] std::string nearest_name(std::string_view word, std::span<const std::string_view> candidates);
+/// Whole text as a decimal integer; nothing else is accepted.
+[[nodiscard]] std::optional<std::int64_t> parse_int(std::string_view text) noexcept;
+/// Whole text as a finite decimal number.
+[[nodiscard]] std::optional<double> parse_double(std::string_view text) noexcept;
+/// "200Mbit", "1Gbit", "none" → bits per second, 0 for none.
+[[nodiscard]] Result<double> parse_bit_rate(std::string_view text);
+/// 1536 → "1.5 KiB".
+[[nodiscard]] std::string human_bytes(double bytes);
+
+}  // namespace rudder

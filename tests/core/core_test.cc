@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "rudder/core/dtype.h"
+#include "rudder/core/files.h"
+#include "rudder/core/ids.h"
+#include "rudder/core/machine.h"
+#include "rudder/core/result.h"
+#include "rudder/core/ring.h"
+#include "rudder/core/rng.h"
+#include "rudder/core/sha256.h"
+#include "rudder/core/text.h"
+
+namespace rudder {
+namespace {
+
+Result<int> half(int value) {
+  if (value % 2 != 0) {
+    return Error{Errc::kInvalidArgument, "odd"};
+  }
+  return value / 2;
+}
+
+Result<int> quarter(int value) {
+  RUDDER_ASSIGN(const int once, half(value));
+  RUDDER_ASSIGN(const int twice, half(once));
+  return twice;
+}
+
+TEST(Result, PassesErrorsThrough) {
+  EXPECT_EQ(quarter(8).value(), 2);
+  EXPECT_EQ(quarter(6).error().message, "odd");
+  EXPECT_EQ(quarter(6).error().in("file").message, "file: odd");
+}
+
+TEST(CounterRng, BelowIsUniformForAwkwardBounds) {
+  for (const std::uint64_t bound : {3ULL, 10ULL, 40'000ULL, (1ULL << 16) + 1}) {
+    CounterRng rng({1, bound});
+    constexpr int kBins = 3;
+    std::array<double, kBins> counts{};
+    constexpr int kDraws = 90'000;
+    for (int i = 0; i < kDraws; ++i) {
+      const std::uint64_t draw = rng.below(bound);
+      ASSERT_LT(draw, bound);
+      ++counts[draw % kBins];
+    }
+    double chi = 0;
+    for (std::uint64_t bin = 0; bin < kBins; ++bin) {
+      const double share = static_cast<double>(bound / kBins + (bin < bound % kBins ? 1 : 0)) / static_cast<double>(bound);
+      chi += std::pow(counts[bin] - kDraws * share, 2) / (kDraws * share);
+    }
+    EXPECT_LT(chi, 13.8) << "bound " << bound;  // p = .001 with 2 degrees of freedom
+  }
+}
+
+TEST(CounterRng, KeysDependOnOrder) {
+  EXPECT_NE(stream_key({1, 2}), stream_key({2, 1}));
+  EXPECT_NE(stream_key({0}), stream_key({0, 0}));
+}
+
+TEST(DType, HalfRoundTripsEveryBitPattern) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto half_bits = static_cast<std::uint16_t>(bits);
+    const float wide = f16_to_f32(half_bits);
+    if (std::isnan(wide)) {
+      EXPECT_TRUE(std::isnan(f16_to_f32(f32_to_f16(wide))));
+    } else {
+      ASSERT_EQ(f32_to_f16(wide), half_bits) << bits;
+    }
+  }
+  EXPECT_EQ(f32_to_f16(65519.996F), 0x7BFF);
+  EXPECT_EQ(f32_to_f16(65520.0F), 0x7C00);
+  EXPECT_EQ(f32_to_f16(1.0F + 0x1.0p-11F), 0x3C00);  // a tie goes to the even neighbour
+  EXPECT_EQ(f32_to_bf16(1.0F + 0x1.8p-7F), 0x3F82);
+}
+
+TEST(AtomicFile, LeavesNothingWithoutCommit) {
+  auto directory = TemporaryDirectory::create("core-test");
+  ASSERT_TRUE(directory.ok());
+  const auto path = directory->path() / "file";
+  {
+    auto file = AtomicFile::create(path);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->write("abc").ok());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory->path()));
+  ASSERT_TRUE(write_text(path, "text").ok());
+  EXPECT_EQ(read_text(path).value(), "text");
+  EXPECT_EQ(read_text(path, 3).error().code, Errc::kInvalidData);
+  EXPECT_EQ(read_text(directory->path() / "absent").error().code, Errc::kNotFound);
+  EXPECT_EQ(MappedFile::open(directory->path()).error().code, Errc::kInvalidData);
+}
+
+TEST(Ring, DrainsAfterCloseAndTimesOut) {
+  Ring<int> ring(2);
+  int value = 7;
+  EXPECT_EQ(ring.push(value, Deadline::in(from_seconds(1))), Ring<int>::Outcome::kDone);
+  ring.close();
+  EXPECT_EQ(ring.push(value, Deadline::in(from_seconds(1))), Ring<int>::Outcome::kClosed);
+  int out = 0;
+  EXPECT_EQ(ring.pop(out, Deadline::in(from_seconds(1))), Ring<int>::Outcome::kDone);
+  EXPECT_EQ(out, 7);
+  EXPECT_EQ(ring.pop(out, Deadline::in(from_seconds(1))), Ring<int>::Outcome::kClosed);
+  Ring<int> idle(1);
+  EXPECT_EQ(idle.pop(out, Deadline::in(from_seconds(0.001))), Ring<int>::Outcome::kTimeout);
+}
+
+TEST(Sha256, MatchesTheStandardVector) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span("abc", 3)));
+  EXPECT_EQ(hash.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Text, ParsesRatesAndNames) {
+  EXPECT_DOUBLE_EQ(parse_bit_rate("200Mbit").value(), 2e8);
+  EXPECT_DOUBLE_EQ(parse_bit_rate("1.5gbit").value(), 1.5e9);
+  EXPECT_DOUBLE_EQ(parse_bit_rate("none").value(), 0);
+  for (const char* bad : {"", "200", "Mbit", "-1Mbit", "0Mbit", "1e400Mbit", "nanMbit", "200 Mbit"}) {
+    EXPECT_FALSE(parse_bit_rate(bad).ok()) << bad;
+  }
+  const std::array<std::string_view, 3> names = {"lookahead", "lru", "lfu"};
+  EXPECT_EQ(nearest_name("lokahead", names), "lookahead");
+  EXPECT_EQ(nearest_name("quite-different", names), "");
+  EXPECT_FALSE(parse_int("12x").has_value());
+  EXPECT_EQ(parse_int("-12"), -12);
+}
+
+TEST(Machine, KnowsItself) {
+  EXPECT_GE(this_machine().cores, 1U);
+  EXPECT_GT(this_machine().memory_bytes, std::size_t{1} << 20);
+  EXPECT_GT(peak_rss_bytes(), 0U);
+}
+
+TEST(IdsDeathTest, NarrowAbortsOnOverflow) {
+  EXPECT_EQ(narrow<std::uint32_t>(std::int64_t{7}), 7U);
+  EXPECT_DEATH(static_cast<void>(narrow<std::uint32_t>(std::int64_t{-1})), "does not fit");
+}
+
+}  // namespace
+}  // namespace rudder
