@@ -31,9 +31,13 @@ constexpr std::array<Row, 13> kTypes = {{{"f32", 4},
 
 }  // namespace
 
-std::size_t size_of(DType type) noexcept { return kTypes[static_cast<std::size_t>(type)].size; }
+std::size_t size_of(DType type) noexcept {
+  return kTypes[static_cast<std::size_t>(type)].size;
+}
 
-std::string_view name_of(DType type) noexcept { return kTypes[static_cast<std::size_t>(type)].name; }
+std::string_view name_of(DType type) noexcept {
+  return kTypes[static_cast<std::size_t>(type)].name;
+}
 
 std::optional<DType> dtype_from_name(std::string_view name) noexcept {
   for (std::size_t i = 0; i < kTypes.size(); ++i) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/core/files.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace rudder {
 namespace {
@@ -22,12 +22,14 @@ constexpr std::size_t kWriteBuffer = std::size_t{1} << 20;
 Error system_error(const std::filesystem::path& path, std::string_view what) {
   const int saved = errno;
   const Errc code = saved == ENOENT ? Errc::kNotFound
-                    : saved == ENOSPC || saved == ENOMEM || saved == EMFILE || saved == EDQUOT ? Errc::kResource
-                                                                                               : Errc::kIo;
+                    : saved == ENOSPC || saved == ENOMEM || saved == EMFILE || saved == EDQUOT
+                        ? Errc::kResource
+                        : Errc::kIo;
   return {code, fmt::format("{}: {}: {}", path.string(), what, std::generic_category().message(saved))};
 }
 
-Status write_fully(int fd, const std::filesystem::path& path, std::span<const std::byte> bytes, off_t offset) {
+Status write_fully(int fd, const std::filesystem::path& path, std::span<const std::byte> bytes,
+                   off_t offset) {
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n = offset < 0 ? ::write(fd, bytes.data() + done, bytes.size() - done)
@@ -152,7 +154,9 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
-Status AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+Status AtomicFile::write(std::string_view text) {
+  return write(std::as_bytes(std::span(text)));
+}
 
 Status AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
   RUDDER_TRY(flush());
@@ -180,8 +184,8 @@ Status AtomicFile::commit() {
 Result<std::string> read_text(const std::filesystem::path& path, std::size_t limit) {
   RUDDER_ASSIGN(const MappedFile file, MappedFile::open(path));
   if (file.bytes().size() > limit) {
-    return Error{Errc::kInvalidData,
-                 fmt::format("{}: {} bytes, more than the {} allowed here", path.string(), file.bytes().size(), limit)};
+    return Error{Errc::kInvalidData, fmt::format("{}: {} bytes, more than the {} allowed here", path.string(),
+                                                 file.bytes().size(), limit)};
   }
   if (file.bytes().empty()) {
     return std::string();
@@ -199,7 +203,8 @@ Status make_directories(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) {
-    return Error{Errc::kIo, fmt::format("{}: cannot create the directory: {}", path.string(), error.message())};
+    return Error{Errc::kIo,
+                 fmt::format("{}: cannot create the directory: {}", path.string(), error.message())};
   }
   return {};
 }

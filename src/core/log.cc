@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/core/log.h"
 
+#include <memory>
+
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-
-#include <memory>
 
 namespace rudder {
 namespace {
 
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
-    auto made = std::make_shared<spdlog::logger>("rudder", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    auto made =
+        std::make_shared<spdlog::logger>("rudder", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     made->set_pattern("rudder: %^%l%$: %v");
     return made;
   }();
@@ -36,8 +37,12 @@ spdlog::level::level_enum translate(LogLevel level) {
 
 }  // namespace
 
-void set_log_level(LogLevel level) { logger().set_level(translate(level)); }
+void set_log_level(LogLevel level) {
+  logger().set_level(translate(level));
+}
 
-void log(LogLevel level, std::string_view message) { logger().log(translate(level), "{}", message); }
+void log(LogLevel level, std::string_view message) {
+  logger().log(translate(level), "{}", message);
+}
 
 }  // namespace rudder

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/core/machine.h"
 
+#include <algorithm>
+#include <fstream>
+
 #include <hwloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-
-#include <algorithm>
-#include <fstream>
 
 namespace rudder {
 namespace {
@@ -50,7 +50,8 @@ Machine read_machine() {
   machine.processor = processor_name();
   cpu_set_t set;
   CPU_ZERO(&set);
-  machine.cores = ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::size_t>(CPU_COUNT(&set)) : 1;
+  machine.cores =
+      ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::size_t>(CPU_COUNT(&set)) : 1;
   machine.memory_bytes = proc_kilobytes("/proc/meminfo", "MemTotal:");
   utsname system{};
   if (::uname(&system) == 0) {
@@ -74,7 +75,9 @@ const Machine& this_machine() {
   return machine;
 }
 
-std::size_t available_memory_bytes() { return proc_kilobytes("/proc/meminfo", "MemAvailable:"); }
+std::size_t available_memory_bytes() {
+  return proc_kilobytes("/proc/meminfo", "MemAvailable:");
+}
 
 std::size_t peak_rss_bytes() {
   rusage usage{};

@@ -37,7 +37,9 @@ Sha256::Digest Sha256::digest() const {
   return digest;
 }
 
-std::string Sha256::hex() const { return to_hex(digest()); }
+std::string Sha256::hex() const {
+  return to_hex(digest());
+}
 
 std::string to_hex(std::span<const std::uint8_t> bytes) {
   std::string text;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/core/text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace rudder {
 namespace {

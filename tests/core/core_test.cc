@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cmath>
 #include <limits>
 #include <thread>
 #include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "rudder/core/dtype.h"
 #include "rudder/core/files.h"
@@ -53,7 +53,8 @@ TEST(CounterRng, BelowIsUniformForAwkwardBounds) {
     }
     double chi = 0;
     for (std::uint64_t bin = 0; bin < kBins; ++bin) {
-      const double share = static_cast<double>(bound / kBins + (bin < bound % kBins ? 1 : 0)) / static_cast<double>(bound);
+      const double share =
+          static_cast<double>(bound / kBins + (bin < bound % kBins ? 1 : 0)) / static_cast<double>(bound);
       chi += std::pow(counts[bin] - kDraws * share, 2) / (kDraws * share);
     }
     EXPECT_LT(chi, 13.8) << "bound " << bound;  // p = .001 with 2 degrees of freedom

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks for broken invariants (programmer errors). Errors of users, files and peers are `Result` values instead.
+// Checks for broken invariants (programmer errors). Errors of users, files and peers are `Result` values
+// instead.
 #pragma once
 
 #ifndef RUDDER_CHECK_LEVEL
@@ -9,16 +10,17 @@
 namespace rudder {
 
 /// Prints the failed condition with its place on stderr and aborts.
-[[noreturn]] void check_failed(const char* condition, const char* message, const char* file, int line) noexcept;
+[[noreturn]] void check_failed(const char* condition, const char* message, const char* file,
+                               int line) noexcept;
 
 }  // namespace rudder
 
 /// Always on.
-#define RUDDER_CHECK(condition, message)                                   \
-  do {                                                                     \
-    if (!(condition)) [[unlikely]] {                                       \
-      ::rudder::check_failed(#condition, message, __FILE__, __LINE__);     \
-    }                                                                      \
+#define RUDDER_CHECK(condition, message)                               \
+  do {                                                                 \
+    if (!(condition)) [[unlikely]] {                                   \
+      ::rudder::check_failed(#condition, message, __FILE__, __LINE__); \
+    }                                                                  \
   } while (false)
 
 /// On at check level normal and above: cheap checks on hot paths.

@@ -39,7 +39,9 @@ class FakeClock final : public Clock {
   TimePoint now_{};
 };
 
-[[nodiscard]] inline double to_seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
+[[nodiscard]] inline double to_seconds(Duration d) {
+  return std::chrono::duration<double>(d).count();
+}
 [[nodiscard]] inline Duration from_seconds(double s) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));
 }

@@ -11,7 +11,21 @@
 
 namespace rudder {
 
-enum class DType : std::uint8_t { kF32 = 0, kF16 = 1, kBF16 = 2, kF64 = 3, kI32 = 4, kI64 = 5, kU8 = 6, kI8 = 7, kI16 = 8, kU16 = 9, kU32 = 10, kU64 = 11, kBool = 12 };
+enum class DType : std::uint8_t {
+  kF32 = 0,
+  kF16 = 1,
+  kBF16 = 2,
+  kF64 = 3,
+  kI32 = 4,
+  kI64 = 5,
+  kU8 = 6,
+  kI8 = 7,
+  kI16 = 8,
+  kU16 = 9,
+  kU32 = 10,
+  kU64 = 11,
+  kBool = 12
+};
 
 [[nodiscard]] std::size_t size_of(DType type) noexcept;
 /// "f32", "f16", "bf16", "f64", "i32", … as written in `graph.json`.

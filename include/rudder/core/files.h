@@ -12,8 +12,8 @@
 
 namespace rudder {
 
-/// A whole file mapped read-only. Movable. An empty file maps to an empty span. The file must not shrink while
-/// mapped (all files of this project are replaced by rename, never truncated in place).
+/// A whole file mapped read-only. Movable. An empty file maps to an empty span. The file must not shrink
+/// while mapped (all files of this project are replaced by rename, never truncated in place).
 class MappedFile {
  public:
   MappedFile() = default;
@@ -29,7 +29,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Writes to `PATH.tmp.PID.N`, then fsync and rename on commit(). Without commit() the temporary file is removed.
+/// Writes to `PATH.tmp.PID.N`, then fsync and rename on commit(). Without commit() the temporary file is
+/// removed.
 class AtomicFile {
  public:
   [[nodiscard]] static Result<AtomicFile> create(const std::filesystem::path& path);
@@ -55,7 +56,8 @@ class AtomicFile {
 };
 
 /// Reads a file of at most `limit` bytes.
-[[nodiscard]] Result<std::string> read_text(const std::filesystem::path& path, std::size_t limit = std::size_t{64} << 20);
+[[nodiscard]] Result<std::string> read_text(const std::filesystem::path& path,
+                                            std::size_t limit = std::size_t{64} << 20);
 /// Writes a whole file atomically.
 [[nodiscard]] Status write_text(const std::filesystem::path& path, std::string_view text);
 /// mkdir -p.
@@ -65,7 +67,9 @@ class AtomicFile {
 class TemporaryDirectory {
  public:
   [[nodiscard]] static Result<TemporaryDirectory> create(std::string_view prefix);
-  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::move(other.path_)) {
+    other.path_.clear();
+  }
   TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
   ~TemporaryDirectory();
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }

@@ -10,13 +10,13 @@
 
 namespace rudder {
 
-using NodeId = std::int64_t;    ///< a node of the whole graph, as in the `.npy` arrays
-using EdgeIndex = std::int64_t; ///< a position in `indices`
-using LocalId = std::uint32_t;  ///< a node's position in one sampled batch or one part
-using PartId = std::uint32_t;   ///< a part of a partitioned graph
-using Rank = std::uint32_t;     ///< a trainer process; in the embedded form rank r owns part r
-using SlotId = std::uint32_t;   ///< a row's place in the buffer
-using StepId = std::uint64_t;   ///< a batch of one rank, counted from 0 over the whole run
+using NodeId = std::int64_t;     ///< a node of the whole graph, as in the `.npy` arrays
+using EdgeIndex = std::int64_t;  ///< a position in `indices`
+using LocalId = std::uint32_t;   ///< a node's position in one sampled batch or one part
+using PartId = std::uint32_t;    ///< a part of a partitioned graph
+using Rank = std::uint32_t;      ///< a trainer process; in the embedded form rank r owns part r
+using SlotId = std::uint32_t;    ///< a row's place in the buffer
+using StepId = std::uint64_t;    ///< a batch of one rank, counted from 0 over the whole run
 
 inline constexpr NodeId kNoNode = -1;
 inline constexpr SlotId kNoSlot = std::numeric_limits<SlotId>::max();

@@ -10,7 +10,11 @@ enum class LogLevel : unsigned char { kDebug, kInfo, kWarning, kError, kOff };
 
 void set_log_level(LogLevel level);
 void log(LogLevel level, std::string_view message);
-inline void log_info(std::string_view message) { log(LogLevel::kInfo, message); }
-inline void log_warning(std::string_view message) { log(LogLevel::kWarning, message); }
+inline void log_info(std::string_view message) {
+  log(LogLevel::kInfo, message);
+}
+inline void log_warning(std::string_view message) {
+  log(LogLevel::kWarning, message);
+}
 
 }  // namespace rudder

@@ -37,8 +37,10 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
@@ -94,12 +96,12 @@ using Status = Result<void>;
 #define RUDDER_CONCAT(a, b) RUDDER_CONCAT_INNER(a, b)
 
 /// Evaluates a Status or Result and returns its error from the enclosing function, if it has one.
-#define RUDDER_TRY(expression)                 \
-  do {                                         \
-    auto rudder_try_result = (expression);     \
-    if (!rudder_try_result.ok()) {             \
-      return rudder_try_result.error();        \
-    }                                          \
+#define RUDDER_TRY(expression)             \
+  do {                                     \
+    auto rudder_try_result = (expression); \
+    if (!rudder_try_result.ok()) {         \
+      return rudder_try_result.error();    \
+    }                                      \
   } while (false)
 
 /// RUDDER_ASSIGN(auto x, f()): x is f's value, or the enclosing function returns f's error.

@@ -13,8 +13,8 @@
 
 namespace rudder {
 
-/// Bounded multi-producer, multi-consumer queue. close() lets consumers drain what is left and wakes everybody;
-/// after it push() refuses. All functions are thread-safe; no callback runs under the lock.
+/// Bounded multi-producer, multi-consumer queue. close() lets consumers drain what is left and wakes
+/// everybody; after it push() refuses. All functions are thread-safe; no callback runs under the lock.
 template <class T>
 class Ring {
  public:

@@ -31,7 +31,8 @@ class CounterRng {
   using result_type = std::uint64_t;
 
   explicit constexpr CounterRng(std::uint64_t key) noexcept : state_(mix64(key)) {}
-  explicit constexpr CounterRng(std::initializer_list<std::uint64_t> words) noexcept : CounterRng(stream_key(words)) {}
+  explicit constexpr CounterRng(std::initializer_list<std::uint64_t> words) noexcept
+      : CounterRng(stream_key(words)) {}
 
   constexpr std::uint64_t operator()() noexcept { return mix64(state_ += 0x9e3779b97f4a7c15ULL); }
 

@@ -13,7 +13,8 @@
 
 namespace rudder {
 
-/// The candidate nearest to `word` by edit distance, or empty when none is within a third of its length (at least 2).
+/// The candidate nearest to `word` by edit distance, or empty when none is within a third of its length (at
+/// least 2).
 [[nodiscard]] std::string nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 /// Whole text as a decimal integer; nothing else is accepted.
 [[nodiscard]] std::optional<std::int64_t> parse_int(std::string_view text) noexcept;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+
+namespace rudder::cache {
+
+/// A buffer size as users write it: "0.25" is a fraction of the rank's halo, "4000" a number of rows.
+struct BufferSize {
+  double fraction = 0;  ///< used when rows < 0
+  std::int64_t rows = -1;
+  std::string text;  ///< as written
+
+  [[nodiscard]] SlotId slots(std::size_t halo) const;
+};
+
+/// Below or equal to 1 with a point: a fraction; an integer: rows. Negative, above 2^31 rows or other text:
+/// an error.
+[[nodiscard]] Result<BufferSize> parse_buffer_size(std::string_view text);
+
+}  // namespace rudder::cache

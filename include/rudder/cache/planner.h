@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns batches into plans: where each remote row comes from, what to fetch, what to keep. A pure state
+// machine: the same batches give the same plans, live or in replay, whatever the timing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "rudder/cache/policy.h"
+#include "rudder/core/ids.h"
+
+namespace rudder::cache {
+
+/// Counts of one batch or of many. requests == hits + misses; fetched == misses + extras.
+struct Counts {
+  std::uint64_t requests = 0;
+  std::uint64_t hits = 0;
+  std::uint64_t fetched = 0;   ///< rows moved over the network, fills and rebuilds included
+  std::uint64_t bypassed = 0;  ///< misses that the buffer did not keep
+
+  Counts& operator+=(const Counts& other) noexcept {
+    requests += other.requests;
+    hits += other.hits;
+    fetched += other.fetched;
+    bypassed += other.bypassed;
+    return *this;
+  }
+};
+
+/// Where one requested row is read from when its batch is gathered.
+struct RowSource {
+  std::uint32_t place = 0;  ///< slot, or position in `Plan::fetch`
+  bool staged = false;
+};
+
+/// A row that moves from staging memory into the buffer after the batch has been gathered.
+struct Admission {
+  std::uint32_t staged = 0;  ///< position in `Plan::fetch`
+  SlotId slot = 0;
+};
+
+struct Plan {
+  bool fill = false;  ///< the initial fill: no requests, comes before step 0
+  StepId step = 0;
+  std::vector<NodeId> rows;        ///< the batch's distinct remote rows, ascending
+  std::vector<RowSource> sources;  ///< parallel to rows
+  /// Rows to fetch; position = place in staging memory. [0, prompt) ascending may be asked for at once;
+  /// [prompt, end) ascending were also fetched for one of the last `horizon` plans and may still be in flight
+  /// for it: they are asked for after every earlier plan has been gathered, so no row is in flight twice.
+  std::vector<NodeId> fetch;
+  std::uint32_t prompt = 0;
+  std::vector<Admission>
+      admissions;  ///< distinct slots; apply after gathering this batch, before gathering the next
+  Counts counts;
+};
+
+/// Feeds one policy. Not thread-safe. Use: while (!done()) { while (wants_input()) push(...) or finish();
+/// next(); }
+class Planner {
+ public:
+  /// `horizon`: plans that may be ahead of the gathered one at the same time (0 and 1: none; nothing is
+  /// deferred).
+  Planner(std::unique_ptr<Policy> policy, SlotId capacity, std::uint32_t horizon);
+  ~Planner();
+
+  /// True when next() needs one more batch (or finish()) first. Batches pushed although not wanted are queued
+  /// and revealed to the policy only when it asks, so plans never depend on how early a batch was pushed.
+  [[nodiscard]] bool wants_input() const;
+  /// The next batch's distinct remote rows, ascending.
+  void push(std::vector<NodeId> rows);
+  /// No more batches.
+  void finish();
+  /// True when finish() was called and every batch has been planned.
+  [[nodiscard]] bool done() const;
+  /// Plans the next batch (first the fill, if the policy makes one). Requires !wants_input() and !done().
+  [[nodiscard]] Plan next();
+
+  [[nodiscard]] const Counts& totals() const noexcept { return totals_; }
+  [[nodiscard]] const Residency& residency() const noexcept { return residency_; }
+
+ private:
+  struct Impl;
+  void reveal_wanted() const;
+
+  std::unique_ptr<Policy> policy_;
+  Residency residency_;
+  Counts totals_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rudder::cache

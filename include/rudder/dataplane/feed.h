@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The look-ahead pipeline: sample, plan, fetch and gather later batches while the current one trains.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rudder/cache/planner.h"
+#include "rudder/cache/policy.h"
+#include "rudder/core/aligned.h"
+#include "rudder/core/clock.h"
+#include "rudder/core/result.h"
+#include "rudder/dataplane/plane.h"
+#include "rudder/graph/partition.h"
+#include "rudder/sample/sampler.h"
+#include "rudder/sample/schedule.h"
+
+namespace rudder::dataplane {
+
+/// One batch, ready to train on.
+struct Batch {
+  StepId step = 0;
+  sample::SampledBatch sampled;
+  AlignedBytes rows;                 ///< sampled.nodes.size() rows in that order, in the graph's dtype
+  std::vector<std::int64_t> labels;  ///< of the seeds
+  cache::Counts counts;              ///< remote rows of this batch (the initial fill is counted with step 0)
+  Transfer transfer;                 ///< what was moved for it
+};
+
+/// Where a trainer gets its batches from; the shared service's client will be another one.
+class BatchSource {
+ public:
+  BatchSource() = default;
+  BatchSource(const BatchSource&) = delete;
+  BatchSource& operator=(const BatchSource&) = delete;
+  virtual ~BatchSource() = default;
+
+  /// Batches in the run.
+  [[nodiscard]] virtual std::uint64_t total() const = 0;
+  /// The next batch, in order; at most total() calls. Errors name who was waited for.
+  [[nodiscard]] virtual Result<Batch> next() = 0;
+  /// Gives a batch's memory back for reuse. Optional.
+  virtual void recycle(Batch batch) = 0;
+};
+
+struct FeedOptions {
+  std::string policy = "lookahead";
+  cache::PolicySettings settings;
+  SlotId slots = 0;  ///< buffer size in rows
+  std::vector<int> fanout = {10, 25};
+  std::uint32_t epochs = 1;
+  std::size_t batch = 512;  ///< seeds a step of this rank, for VIP
+  std::size_t threads = 1;  ///< sampling threads
+  std::uint32_t depth = 4;  ///< batches fetched or gathered ahead of the one in training
+};
+
+/// Embedded form. Owns its threads (samplers, fetcher, gatherer), joins them on destruction. With policy
+/// `none`, or depth 0, everything happens inside next(), one after another. graph, part, schedule and plane
+/// must outlive the feed.
+[[nodiscard]] Result<std::unique_ptr<BatchSource>> make_embedded_feed(const graph::PartitionedGraph& graph,
+                                                                      const graph::Part& part,
+                                                                      const sample::Schedule& schedule,
+                                                                      Plane& plane, Rank rank,
+                                                                      const FeedOptions& options);
+
+}  // namespace rudder::dataplane

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's data plane, embedded form: serves its rows to peers and pulls theirs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rudder/core/clock.h"
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+#include "rudder/graph/partition.h"
+#include "rudder/transport/rendezvous.h"
+#include "rudder/transport/transport.h"
+
+namespace rudder::dataplane {
+
+struct PlaneOptions {
+  Rank rank = 0;
+  Rank world = 1;
+  std::string host;                      ///< for error messages
+  Duration deadline = from_seconds(10);  ///< of every wait for a peer
+  std::size_t request_bytes = std::size_t{256}
+                              << 10;  ///< rows are pulled in requests of about this many bytes
+  std::uint32_t credits = 8;          ///< requests in flight an owner
+};
+
+/// What a pull moved.
+struct Transfer {
+  std::uint64_t rows = 0;
+  std::uint64_t payload_bytes = 0;  ///< rows x row bytes
+  std::uint64_t wire_bytes = 0;     ///< headers and bodies, both directions
+  std::uint64_t messages = 0;       ///< both directions
+
+  Transfer& operator+=(const Transfer& other) noexcept {
+    rows += other.rows;
+    payload_bytes += other.payload_bytes;
+    wire_bytes += other.wire_bytes;
+    messages += other.messages;
+    return *this;
+  }
+};
+
+/// A started pull. Must be waited for (or the plane destroyed) before its destination memory goes away.
+class Ticket;
+
+/// Serves published tables and pulls from peers. Thread-safe. Owns a server thread; the transport owns the
+/// progress thread. In-flight requests an owner are bounded by credits; more are queued in order.
+class Plane {
+ public:
+  /// Exchanges addresses, connects, shakes hands; returns when all peers agree. Errors name the rank and both
+  /// values.
+  [[nodiscard]] static Result<std::unique_ptr<Plane>> create(const graph::PartitionedGraph& graph,
+                                                             std::unique_ptr<transport::Transport> transport,
+                                                             transport::Rendezvous& rendezvous,
+                                                             PlaneOptions options);
+  ~Plane();
+  Plane(const Plane&) = delete;
+  Plane& operator=(const Plane&) = delete;
+
+  /// Offers rows of the owned nodes (in id order, `row_bytes` each, memory kept alive by the caller until
+  /// withdrawn or destroyed) as `table`. Table 0 is the features. Republishing replaces.
+  void publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes);
+  void withdraw(std::uint8_t table);
+
+  /// Starts pulling `ids` (ascending, none owned by this rank) of a table whose rows have `row_bytes` into
+  /// `destination`, row i to destination + i x row_bytes: owners are contiguous in ascending ids, so replies
+  /// land in place. Does not block. The spans must stay valid until wait().
+  [[nodiscard]] std::shared_ptr<Ticket> pull(std::uint8_t table, std::span<const NodeId> ids,
+                                             std::size_t row_bytes, std::byte* destination);
+  /// Waits at most options.deadline beyond the last progress; errors name the rank and host waited for.
+  [[nodiscard]] Result<Transfer> wait(const std::shared_ptr<Ticket>& ticket);
+
+  /// Peers known to be dead, or that do not answer a ping within `patience`: "rank 2 (host b): connection
+  /// reset".
+  [[nodiscard]] std::vector<std::string> find_failed_peers(Duration patience);
+  /// Fails all waits, now and later, with `error`. Thread-safe.
+  void cancel(const Error& error);
+  [[nodiscard]] transport::TransportCounters counters() const;
+
+ private:
+  class Impl;
+  explicit Plane(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rudder::dataplane

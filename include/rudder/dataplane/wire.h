@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames between data planes, version 1. Little-endian. Decoders take hostile bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+
+namespace rudder::dataplane {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+enum class FrameType : std::uint8_t { kHello = 1, kPull = 2, kRows = 3, kRefused = 4, kPing = 5, kPong = 6 };
+
+/// What both ends must agree on before rows move.
+struct Hello {
+  std::uint32_t protocol = kProtocolVersion;
+  std::string graph_digest;
+  std::string partition_digest;
+  std::string dtype;
+  std::uint64_t row_bytes = 0;
+  std::uint32_t world = 0;
+  std::uint32_t rank = 0;
+  std::string host;
+};
+
+/// Body of a kHello message.
+[[nodiscard]] std::vector<std::byte> encode_hello(const Hello& hello);
+[[nodiscard]] Result<Hello> decode_hello(std::span<const std::byte> body);
+/// Names the first field in which two hellos differ, with both values; ok when they agree.
+[[nodiscard]] Status check_agreement(const Hello& mine, const Hello& theirs);
+
+/// Header of all other frames: 16 bytes.
+struct FrameHeader {
+  FrameType type = FrameType::kPull;
+  std::uint8_t table = 0;  ///< which rows: 0 features, others published by the program (evaluation)
+  std::uint32_t rows = 0;
+  std::uint64_t request = 0;  ///< chosen by the asker, echoed by the answer
+};
+inline constexpr std::size_t kFrameHeaderBytes = 16;
+
+void encode_header(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> out) noexcept;
+[[nodiscard]] Result<FrameHeader> decode_header(std::span<const std::byte> header);
+
+/// Ascending ids relative to `base` as LEB128 deltas: the first minus base, then gaps minus one.
+void encode_ids(NodeId base, std::span<const NodeId> ids, std::vector<std::byte>& out);
+/// Exactly `count` ids in [base, limit), ascending and distinct, using all bytes; anything else is an error.
+[[nodiscard]] Status decode_ids(NodeId base, NodeId limit, std::size_t count,
+                                std::span<const std::byte> bytes, std::vector<NodeId>& out);
+
+}  // namespace rudder::dataplane

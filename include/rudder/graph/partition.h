@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cutting a graph into parts with contiguous id ranges, and opening the result.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+#include "rudder/graph/graph.h"
+
+namespace rudder::graph {
+
+/// Part p owns the ids [offset(p), offset(p+1)).
+class PartitionBook {
+ public:
+  PartitionBook() = default;
+  /// `offsets`: parts + 1 values from 0 up, not decreasing (checked).
+  [[nodiscard]] static Result<PartitionBook> create(std::vector<NodeId> offsets);
+
+  [[nodiscard]] PartId parts() const noexcept { return static_cast<PartId>(offsets_.size()) - 1; }
+  [[nodiscard]] NodeId nodes() const noexcept { return offsets_.back(); }
+  [[nodiscard]] NodeId begin(PartId p) const noexcept { return offsets_[p]; }
+  [[nodiscard]] NodeId end(PartId p) const noexcept { return offsets_[p + 1]; }
+  [[nodiscard]] NodeId size(PartId p) const noexcept { return end(p) - begin(p); }
+  [[nodiscard]] bool owns(PartId p, NodeId v) const noexcept { return v >= begin(p) && v < end(p); }
+  /// O(log parts).
+  [[nodiscard]] PartId part_of(NodeId v) const noexcept;
+  [[nodiscard]] std::span<const NodeId> offsets() const noexcept { return offsets_; }
+
+ private:
+  std::vector<NodeId> offsets_;
+};
+
+enum class PartitionMethod : std::uint8_t { kMetis, kLdg, kFennel, kHash, kRandom };
+
+[[nodiscard]] std::optional<PartitionMethod> partition_method_from_name(std::string_view name) noexcept;
+[[nodiscard]] std::string_view name_of(PartitionMethod method) noexcept;
+
+struct PartitionOptions {
+  PartId parts = 4;
+  PartitionMethod method = PartitionMethod::kMetis;
+  std::uint64_t seed = 1;
+  double imbalance = 0.05;       ///< METIS, LDG, Fennel: allowed excess over the mean part
+  std::size_t memory_limit = 0;  ///< bytes; 0: what is available now
+};
+
+struct PartitionReport {
+  PartId parts = 0;
+  std::string method;
+  EdgeIndex edge_cut = 0;  ///< stored entries whose ends lie in different parts, halved: undirected edges cut
+  double balance_nodes = 0, balance_edges = 0, balance_train = 0;  ///< largest part / mean part
+  std::vector<NodeId> halo;                                        ///< per part: remote nodes adjacent to it
+  double seconds = 0;
+};
+
+/// Bytes of memory that `partition_graph` will take at its peak.
+[[nodiscard]] std::size_t partition_memory_bytes(const GraphMeta& meta, const PartitionOptions& options);
+
+/// Assigns every node a part; deterministic in the seed. METIS balances edges and training nodes.
+[[nodiscard]] Result<std::vector<PartId>> assign_parts(const Graph& graph, const PartitionOptions& options);
+
+/// Assigns, relabels (parts contiguous; inside a part by original id) and writes the partition folder `out`,
+/// which must be absent or empty: `partition.json` (last), `original_ids.npy` (new id → original id),
+/// `structure/{indptr,indices}` (the whole relabelled structure, replicated on each host),
+/// `part{i}/{indptr,indices,features,labels,train,val,test}` (owned rows; ids are new global ids). Refuses
+/// with the estimate when memory cannot fit. `progress` may be empty; it gets (share done in [0,1], what).
+[[nodiscard]] Result<PartitionReport> partition_graph(
+    const Graph& graph, const PartitionOptions& options, const std::filesystem::path& out,
+    const std::function<void(double, std::string_view)>& progress);
+
+/// The files of one part.
+class Part {
+ public:
+  [[nodiscard]] PartId id() const noexcept { return id_; }
+  [[nodiscard]] NodeId begin() const noexcept { return begin_; }
+  [[nodiscard]] NodeId size() const noexcept { return size_; }
+  /// Features of owned nodes in id order, size() rows.
+  [[nodiscard]] std::span<const std::byte> features() const noexcept { return features_.bytes(); }
+  [[nodiscard]] std::span<const std::int64_t> labels() const noexcept { return labels_view_; }
+
+ private:
+  friend class PartitionedGraph;
+  PartId id_ = 0;
+  NodeId begin_ = 0, size_ = 0;
+  NpyArray features_, labels_;
+  std::span<const std::int64_t> labels_view_;
+};
+
+/// An opened partition folder with replicated structure. Immutable, thread-safe, movable.
+class PartitionedGraph {
+ public:
+  /// Opens and checks everything but the parts' features and labels (see open_part).
+  [[nodiscard]] static Result<PartitionedGraph> open(const std::filesystem::path& directory);
+  [[nodiscard]] Result<Part> open_part(PartId p) const;
+
+  [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }
+  [[nodiscard]] CscView topology() const noexcept { return topology_; }  ///< new ids
+  [[nodiscard]] const GraphMeta& meta() const noexcept { return meta_; }
+  [[nodiscard]] std::size_t row_bytes() const noexcept { return meta_.features * size_of(meta_.dtype); }
+  [[nodiscard]] std::span<const NodeId> train(PartId p) const noexcept { return splits_[p].train_view; }
+  [[nodiscard]] std::span<const NodeId> val(PartId p) const noexcept { return splits_[p].val_view; }
+  [[nodiscard]] std::span<const NodeId> test(PartId p) const noexcept { return splits_[p].test_view; }
+  [[nodiscard]] std::span<const NodeId> original_ids() const noexcept { return original_view_; }
+  /// SHA-256 (hex) over the source graph's structure and shapes, written when the graph was cut: equal for
+  /// partitions of one graph.
+  [[nodiscard]] const std::string& graph_digest() const noexcept { return graph_digest_; }
+  /// SHA-256 (hex) over `partition.json`'s contents: equal only for the same cut of the same graph.
+  [[nodiscard]] const std::string& digest() const noexcept { return digest_; }
+  [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
+
+ private:
+  struct Split {
+    NpyArray train, val, test;
+    std::span<const NodeId> train_view, val_view, test_view;
+  };
+  std::filesystem::path directory_;
+  GraphMeta meta_;
+  PartitionBook book_;
+  NpyArray indptr_, indices_, original_;
+  CscView topology_;
+  std::span<const NodeId> original_view_;
+  std::vector<Split> splits_;
+  std::string graph_digest_, digest_;
+};
+
+/// Remote nodes adjacent to a part, sorted. O(nodes + edges of the part).
+[[nodiscard]] std::vector<NodeId> halo_of(const CscView& topology, const PartitionBook& book, PartId part);
+
+/// Writes the partitioned graph back as a graph folder in original ids; equal to the folder it was cut from.
+[[nodiscard]] Status export_graph(const PartitionedGraph& partitioned, const std::filesystem::path& out);
+
+}  // namespace rudder::graph

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts on one machine: a network namespace each, veth links into one bridge, shaped by `tbf`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rudder/core/result.h"
+
+namespace rudder::launch {
+
+struct Host {
+  std::string network_namespace;
+  std::string address;    ///< IPv4
+  std::string interface;  ///< inside the namespace
+};
+
+/// Bytes that a host's link carried since it was made, as the kernel counts them (all layers).
+struct LinkBytes {
+  std::uint64_t received = 0;
+  std::uint64_t sent = 0;
+};
+
+/// Whether this process may make namespaces and links (root with iproute2), else why not.
+[[nodiscard]] Status can_make_network();
+
+/// Names carry this process's id, so runs do not disturb each other; the bridge's subnet is chosen free.
+/// Leftovers of dead processes are removed first. The destructor removes everything.
+class VirtualNetwork {
+ public:
+  /// `bits_per_second` 0: unshaped.
+  [[nodiscard]] static Result<std::unique_ptr<VirtualNetwork>> create(std::size_t hosts,
+                                                                      double bits_per_second);
+  ~VirtualNetwork();
+  VirtualNetwork(const VirtualNetwork&) = delete;
+  VirtualNetwork& operator=(const VirtualNetwork&) = delete;
+
+  [[nodiscard]] const std::vector<Host>& hosts() const noexcept { return hosts_; }
+  [[nodiscard]] Result<LinkBytes> bytes(std::size_t host) const;
+
+ private:
+  VirtualNetwork() = default;
+  std::vector<Host> hosts_;
+  std::string bridge_;
+};
+
+}  // namespace rudder::launch

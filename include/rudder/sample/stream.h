@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// All batches of one rank, sampled by several threads ahead of use, delivered in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rudder/core/clock.h"
+#include "rudder/core/result.h"
+#include "rudder/graph/graph.h"
+#include "rudder/sample/sampler.h"
+#include "rudder/sample/schedule.h"
+
+namespace rudder::sample {
+
+struct StreamOptions {
+  Rank rank = 0;
+  std::uint32_t epochs = 1;
+  std::vector<int> fanout;
+  std::size_t threads = 1;  ///< 0: sample inside next(), on the caller's thread (nothing runs ahead)
+  std::size_t ahead = 8;    ///< batches finished or in work beyond the one delivered last
+};
+
+/// Owns its threads and joins them on destruction. next() is for one consumer thread.
+class SampleStream {
+ public:
+  /// `topology` and `schedule` must outlive the stream.
+  SampleStream(graph::CscView topology, const Schedule& schedule, StreamOptions options);
+  ~SampleStream();
+
+  [[nodiscard]] std::uint64_t total() const noexcept;  ///< batches in the run
+  /// The next batch, or an error: kTimeout when the deadline passes, kCancelled after stop(). At most total()
+  /// calls.
+  [[nodiscard]] Result<SampledBatch> next(Deadline deadline);
+  /// Wakes next() and ends the threads early. Thread-safe.
+  void stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rudder::sample

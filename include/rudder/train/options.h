@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "rudder/cache/policy.h"
+#include "rudder/core/ids.h"
+
+namespace rudder::train {
+
+/// Who this process is in the run, and how to find the others.
+struct RankInfo {
+  Rank rank = 0;
+  Rank world = 1;
+  std::string master_address = "127.0.0.1";
+  std::uint16_t master_port = 0;  ///< 0 with world 1 only
+  std::string host;               ///< for messages
+};
+
+struct TrainOptions {
+  std::filesystem::path partition;  ///< partition folder; parts must equal world
+  std::string model = "sage";       ///< sage, gcn, gat
+  std::size_t hidden = 128;
+  std::size_t heads = 4;  ///< gat: heads of hidden layers; hidden is per layer, divided among heads
+  std::vector<int> fanout = {25, 10};  ///< hops from the seeds outwards; its length is the number of layers
+  std::size_t batch = 512;             ///< seeds a step of each rank
+  std::uint32_t epochs = 5;
+  double learning_rate = 0.003;
+  double dropout = 0.5;
+  std::uint64_t seed = 1;
+  std::size_t threads = 1;  ///< of sampling, and of compute kernels; never changes a result
+  std::uint32_t depth = 4;
+  std::string policy = "lookahead";
+  cache::PolicySettings settings;
+  std::string buffer = "0.25";
+  std::string transport = "ucx";    ///< ucx, or loopback (all ranks as threads of this process)
+  double link_bits_per_second = 0;  ///< token-bucket link; 0: none
+  double deadline_seconds = 10;
+  bool evaluate = true;
+  std::filesystem::path run_directory;  ///< metrics.jsonl, run.json; empty: none
+};
+
+/// One epoch, summed over all ranks but for the times, which are rank 0's.
+struct EpochResult {
+  std::uint32_t epoch = 0;
+  double loss = 0;  ///< mean over the epoch's steps of the global batch's mean loss
+  double seconds = 0, compute_seconds = 0, all_reduce_seconds = 0, stall_seconds = 0;
+  std::uint64_t requests = 0, hits = 0, fetched = 0, payload_bytes = 0, wire_bytes = 0, messages = 0;
+};
+
+struct RankCounts {
+  std::uint64_t requests = 0, hits = 0, fetched = 0, bypassed = 0;
+};
+
+struct TrainResult {
+  std::string policy;
+  Rank world = 1;
+  std::vector<EpochResult> epochs;
+  std::vector<RankCounts> by_rank;     ///< whole run
+  std::vector<double> step_losses;     ///< rank 0's local mean loss a step
+  std::vector<double> step_hit_rates;  ///< rank 0's hits / requests a step (1 when nothing was requested)
+  double val_accuracy = 0, test_accuracy = 0;
+  std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of every step's loss on rank 0
+  std::string model_digest;          ///< SHA-256 over the final parameters: equal on all ranks
+  std::uint64_t peak_rss_bytes = 0;  ///< largest of all ranks
+  std::string blas;                  ///< kernels in use
+};
+
+}  // namespace rudder::train

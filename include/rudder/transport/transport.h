@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between ranks: a small header and a body that lands where the receiver wants it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rudder/core/aligned.h"
+#include "rudder/core/clock.h"
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+
+namespace rudder::transport {
+
+inline constexpr std::size_t kMaxHeaderBytes = 256;
+
+/// Gets what peers send. All functions are called on the transport's progress thread, never concurrently;
+/// they must not block (hand longer work to another thread).
+class Receiver {
+ public:
+  Receiver() = default;
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+  virtual ~Receiver() = default;
+
+  /// Where the body of an arriving message shall be written: `body_bytes` bytes that stay valid until
+  /// received() or peer_failed(). nullptr refuses the message (it is discarded). Headers come from outside:
+  /// validate them. Not called for empty bodies.
+  virtual std::byte* landing(Rank from, std::span<const std::byte> header, std::size_t body_bytes) = 0;
+  /// The whole body is in place. `body` is the span returned by landing().
+  virtual void received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) = 0;
+  /// The connection to a peer broke; no more messages from it. At most once a peer.
+  virtual void peer_failed(Rank peer, const Error& error) = 0;
+};
+
+/// Bytes handed to and taken from the wire: headers and bodies of this interface, without the framing of the
+/// layers below (UCX, TCP, IP).
+struct TransportCounters {
+  std::uint64_t sent_messages = 0, sent_bytes = 0;
+  std::uint64_t received_messages = 0, received_bytes = 0;
+};
+
+/// Point-to-point messages between `world` ranks. Messages between one pair arrive in order of send.
+/// Thread-safe apart from start() and connect().
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  /// Stops and joins the progress thread; messages not yet sent may be lost (see flush).
+  virtual ~Transport() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;  ///< "ucx", "loopback"
+  /// Opaque bytes by which peers reach this endpoint.
+  [[nodiscard]] virtual std::string address() const = 0;
+  /// `receiver` must outlive the transport. Starts progress; call before connect().
+  [[nodiscard]] virtual Status start(Receiver& receiver) = 0;
+  /// addresses[r] for every rank, own included; returns when every peer can be sent to. Errors name the rank.
+  [[nodiscard]] virtual Status connect(std::span<const std::string> addresses, Deadline deadline) = 0;
+  /// Queues a message and returns. The header (at most kMaxHeaderBytes) is copied; the body moves into the
+  /// transport and is freed after it has left, through `recycle` when given (called on the progress thread).
+  /// A message to a failed peer is dropped. Sending to oneself works.
+  virtual void send(Rank to, std::span<const std::byte> header, AlignedBytes body, std::size_t body_bytes,
+                    std::function<void(AlignedBytes)> recycle) = 0;
+  /// Waits until everything queued has left.
+  [[nodiscard]] virtual Status flush(Deadline deadline) = 0;
+  [[nodiscard]] virtual TransportCounters counters() const = 0;
+};
+
+/// UCX active messages. UCX's own variables (UCX_TLS, UCX_NET_DEVICES, …) are the user's. The progress thread
+/// sleeps on UCX's event descriptor when idle.
+[[nodiscard]] Result<std::unique_ptr<Transport>> make_ucx_transport(Rank rank, Rank world);
+
+/// All ranks in one process; each endpoint has a progress thread, as UCX has.
+[[nodiscard]] std::vector<std::unique_ptr<Transport>> make_loopback_transports(Rank world);
+
+/// Token-bucket link of `bits_per_second` each way (full duplex) in front of `inner`, for machines without
+/// network namespaces: messages leave after their bytes have been paid for, and are delivered to the receiver
+/// after they have been paid for again on the way in. `burst_bytes` may go at once. Counts the bytes of
+/// TransportCounters.
+[[nodiscard]] std::unique_ptr<Transport> make_shaped_transport(std::unique_ptr<Transport> inner,
+                                                               double bits_per_second,
+                                                               std::size_t burst_bytes);
+
+}  // namespace rudder::transport
