@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rudder/launch/network.h"
+#include "rudder/launch/process.h"
+#include "rudder/launch/rank_env.h"
+
+namespace rudder::launch {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Command shell(std::string name, std::string script) {
+  Command command;
+  command.name = std::move(name);
+  command.arguments = {"sh", "-c", std::move(script)};
+  return command;
+}
+
+TEST(Supervise, CollectsLinesAndExitCodes) {
+  std::map<std::string, std::vector<std::string>> lines;
+  SuperviseOptions options;
+  options.on_line = [&](const std::string& name, Stream stream, std::string_view line) {
+    lines[name + (stream == Stream::kOut ? "/out" : "/err")].emplace_back(line);
+  };
+  Command with_variable = shell("b", "echo $COLOUR; printf unfinished");
+  with_variable.environment.emplace_back("COLOUR", "blue");
+  const auto result = supervise({shell("a", "echo one; echo two >&2; echo three"), with_variable}, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->first_failure.has_value());
+  EXPECT_THAT(lines["a/out"], ElementsAre("one", "three"));
+  EXPECT_THAT(lines["a/err"], ElementsAre("two"));
+  EXPECT_THAT(lines["b/out"], ElementsAre("blue", "unfinished"));
+}
+
+TEST(Supervise, FirstFailureEndsTheOthers) {
+  const TimePoint before = steady_clock().now();
+  SuperviseOptions options;
+  options.grace = from_seconds(0.3);
+  const auto result =
+      supervise({shell("sleeper", "sleep 60"), shell("stubborn", "trap '' TERM; sleep 60 & wait; sleep 60"),
+                 shell("bad", "exit 7")},
+                options);
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->first_failure, 2U);
+  EXPECT_EQ(result->exits[2].describe(), "bad exited with code 7");
+  EXPECT_EQ(result->exits[0].signal, SIGTERM);
+  EXPECT_EQ(result->exits[1].signal, SIGKILL);
+  EXPECT_LT(to_seconds(steady_clock().now() - before), 10);
+}
+
+TEST(Supervise, ReportsTheSignalThatKilledAChild) {
+  const auto result = supervise({shell("victim", "kill -9 $$")}, {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_THAT(result->exits[0].describe(), HasSubstr("victim was killed by signal 9"));
+  EXPECT_EQ(result->exits[0].code, 137);
+}
+
+TEST(Supervise, PassesSignalsOn) {
+  SuperviseOptions options;
+  const pid_t self = ::getpid();
+  options.on_line = [&](const std::string&, Stream, std::string_view line) {
+    if (line == "ready") {
+      ::kill(self, SIGINT);
+    }
+  };
+  const auto result =
+      supervise({shell("child", "trap 'exit 5' INT; echo ready; while :; do sleep 0.05; done")}, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->received_signal, SIGINT);
+  EXPECT_EQ(result->exits[0].code, 5);
+}
+
+TEST(Supervise, EnforcesItsLimit) {
+  SuperviseOptions options;
+  options.limit = from_seconds(0.1);
+  const auto result = supervise({shell("slow", "sleep 60")}, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->exits[0].signal, SIGTERM);
+}
+
+TEST(Supervise, LeavesNoGrandchildren) {
+  std::string grandchild;
+  SuperviseOptions options;
+  options.on_line = [&](const std::string&, Stream, std::string_view line) { grandchild = line; };
+  ASSERT_TRUE(supervise({shell("parent", "sleep 60 >/dev/null 2>&1 & echo $!")}, options).ok());
+  const auto pid = static_cast<pid_t>(std::stol(grandchild));
+  // The orphan is reaped by init; it must at least be dead or a zombie within a moment.
+  for (int i = 0; i < 200 && ::kill(pid, 0) == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const auto state = run_and_capture({"ps", "-o", "stat=", "-p", grandchild}, from_seconds(5));
+    if (!state || state->starts_with("Z")) {
+      return;
+    }
+  }
+  EXPECT_NE(::kill(pid, 0), 0);
+}
+
+TEST(RunAndCapture, SaysWhyACommandFailed) {
+  EXPECT_EQ(run_and_capture({"echo", "a b"}, from_seconds(5)).value(), "a b\n");
+  const auto failed = run_and_capture({"sh", "-c", "echo reason >&2; exit 3"}, from_seconds(5));
+  ASSERT_FALSE(failed.ok());
+  EXPECT_THAT(failed.error().message, HasSubstr("code 3; reason"));
+  EXPECT_FALSE(run_and_capture({"no-such-program-here"}, from_seconds(5)).ok());
+}
+
+class RankEnvironmentTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+      ::unsetenv(name);
+    }
+  }
+  void TearDown() override { SetUp(); }
+};
+
+TEST_F(RankEnvironmentTest, IsAWorldOfOneWithoutVariables) {
+  const auto found = rank_from_environment();
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->world, 1U);
+}
+
+TEST_F(RankEnvironmentTest, ReadsTorchrunsVariables) {
+  ::setenv("RANK", "2", 1);
+  ::setenv("WORLD_SIZE", "4", 1);
+  ::setenv("MASTER_ADDR", "10.0.0.1", 1);
+  ::setenv("MASTER_PORT", "29500", 1);
+  const auto found = rank_from_environment();
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->rank, 2U);
+  EXPECT_EQ(found->master_port, 29500);
+  ::setenv("RANK", "4", 1);
+  EXPECT_THAT(rank_from_environment().error().message, HasSubstr("RANK='4'"));
+  ::unsetenv("MASTER_PORT");
+  EXPECT_THAT(rank_from_environment().error().message, HasSubstr("MASTER_PORT is missing"));
+}
+
+TEST(VirtualNetwork, ConnectsHostsAndVanishes) {
+  if (const auto possible = can_make_network(); !possible) {
+    GTEST_SKIP() << possible.error().message;
+  }
+  std::string first;
+  {
+    auto network = VirtualNetwork::create(2, 80e6);
+    ASSERT_TRUE(network.ok()) << network.error().message;
+    const auto& hosts = (*network)->hosts();
+    first = hosts[0].network_namespace;
+    Command look;
+    look.name = "look";
+    look.arguments = {"ip", "-o", "-4", "addr", "show", "dev", "eth0"};
+    look.network_namespace = hosts[1].network_namespace;
+    std::vector<std::string> lines;
+    SuperviseOptions options;
+    options.on_line = [&](const std::string&, Stream, std::string_view line) { lines.emplace_back(line); };
+    ASSERT_TRUE(supervise({look}, options).ok());
+    EXPECT_THAT(lines, Contains(HasSubstr(hosts[1].address)));
+    EXPECT_TRUE((*network)->bytes(0).ok());
+    EXPECT_TRUE(std::filesystem::exists("/var/run/netns/" + first));
+  }
+  EXPECT_FALSE(std::filesystem::exists("/var/run/netns/" + first));
+}
+
+TEST(VirtualNetwork, RemovesWhatADeadProcessLeft) {
+  if (const auto possible = can_make_network(); !possible) {
+    GTEST_SKIP() << possible.error().message;
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto network = VirtualNetwork::create(1, 0);
+    ::_exit(network.ok() ? 0 : 1);  // no destructor runs
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  const std::string left = "/var/run/netns/rud" + std::to_string(child) + "h0";
+  ASSERT_TRUE(std::filesystem::exists(left));
+  ASSERT_TRUE(VirtualNetwork::create(1, 0).ok());
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+}  // namespace
+}  // namespace rudder::launch
