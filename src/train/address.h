@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rudder/core/clock.h"
+#include "rudder/core/result.h"
+
+namespace rudder::train {
+
+/// The numeric address of this machine from which packets to `host` leave. Sends nothing.
+[[nodiscard]] Result<std::string> local_address_towards(const std::string& host, std::uint16_t port);
+
+/// Returns once something accepts TCP connections at host:port; the connection made to find out is closed.
+[[nodiscard]] Status wait_for_listener(const std::string& host, std::uint16_t port, Deadline deadline);
+
+}  // namespace rudder::train
