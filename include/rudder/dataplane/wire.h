@@ -2,6 +2,7 @@
 // Frames between data planes, version 1. Little-endian. Decoders take hostile bytes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,13 +30,20 @@ struct Hello {
   std::string host;
 };
 
-/// Body of a kHello message.
+/// The header of a hello message, and the first bytes of its body; the body's protocol number follows. These
+/// twelve bytes keep their meaning in all versions.
+inline constexpr std::array<char, 8> kHelloMagic = {'R', 'U', 'D', 'D', 'E', 'R', 'D', 'P'};
+/// Longest hello that is sent or taken.
+inline constexpr std::size_t kMaxHelloBytes = 2048;
+
+/// Body of a kHello message. Strings longer than 255 bytes are cut.
 [[nodiscard]] std::vector<std::byte> encode_hello(const Hello& hello);
+/// Another magic or another protocol number is an error that holds both values.
 [[nodiscard]] Result<Hello> decode_hello(std::span<const std::byte> body);
 /// Names the first field in which two hellos differ, with both values; ok when they agree.
 [[nodiscard]] Status check_agreement(const Hello& mine, const Hello& theirs);
 
-/// Header of all other frames: 16 bytes.
+/// Header of all other frames, 16 bytes: type, table, two zero bytes, rows, request.
 struct FrameHeader {
   FrameType type = FrameType::kPull;
   std::uint8_t table = 0;  ///< which rows: 0 features, others published by the program (evaluation)
@@ -47,9 +55,14 @@ inline constexpr std::size_t kFrameHeaderBytes = 16;
 void encode_header(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> out) noexcept;
 [[nodiscard]] Result<FrameHeader> decode_header(std::span<const std::byte> header);
 
-/// Ascending ids relative to `base` as LEB128 deltas: the first minus base, then gaps minus one.
+/// Bytes of one encoded id at most (63 bits, seven a byte).
+inline constexpr std::size_t kMaxIdBytes = 9;
+
+/// Ascending ids relative to `base` as LEB128 deltas: the first minus base, then gaps minus one. Appends to
+/// `out`. The ids must be distinct, ascending and not below `base`. O(ids).
 void encode_ids(NodeId base, std::span<const NodeId> ids, std::vector<std::byte>& out);
-/// Exactly `count` ids in [base, limit), ascending and distinct, using all bytes; anything else is an error.
+/// Exactly `count` ids in [base, limit), ascending and distinct, each in its shortest form, using all bytes;
+/// anything else is an error. Replaces `out`; allocates at most one id a byte. O(bytes).
 [[nodiscard]] Status decode_ids(NodeId base, NodeId limit, std::size_t count,
                                 std::span<const std::byte> bytes, std::vector<NodeId>& out);
 
