@@ -34,7 +34,8 @@ class Receiver {
   virtual std::byte* landing(Rank from, std::span<const std::byte> header, std::size_t body_bytes) = 0;
   /// The whole body is in place. `body` is the span returned by landing().
   virtual void received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) = 0;
-  /// The connection to a peer broke; no more messages from it. At most once a peer.
+  /// The connection to a peer broke, or the peer closed its transport; no more messages from it, and memory
+  /// that landing() gave for it is no longer written to. At most once a peer.
   virtual void peer_failed(Rank peer, const Error& error) = 0;
 };
 
@@ -45,14 +46,15 @@ struct TransportCounters {
   std::uint64_t received_messages = 0, received_bytes = 0;
 };
 
-/// Point-to-point messages between `world` ranks. Messages between one pair arrive in order of send.
-/// Thread-safe apart from start() and connect().
+/// Point-to-point messages between `world` ranks. Order is not promised, not even between one pair: a small
+/// message may overtake a large one. Thread-safe apart from start(), connect() and the destructor.
 class Transport {
  public:
   Transport() = default;
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
-  /// Stops and joins the progress thread; messages not yet sent may be lost (see flush).
+  /// Stops and joins the progress thread; messages not yet sent may be lost (see flush), their bodies are
+  /// freed without `recycle`.
   virtual ~Transport() = default;
 
   [[nodiscard]] virtual std::string name() const = 0;  ///< "ucx", "loopback"
@@ -60,14 +62,17 @@ class Transport {
   [[nodiscard]] virtual std::string address() const = 0;
   /// `receiver` must outlive the transport. Starts progress; call before connect().
   [[nodiscard]] virtual Status start(Receiver& receiver) = 0;
-  /// addresses[r] for every rank, own included; returns when every peer can be sent to. Errors name the rank.
+  /// addresses[r] for every rank, own included; returns when every peer can be sent to. All ranks connect at
+  /// the same time: each waits for the others. Messages may arrive before it returns. Errors name the rank.
   [[nodiscard]] virtual Status connect(std::span<const std::string> addresses, Deadline deadline) = 0;
   /// Queues a message and returns. The header (at most kMaxHeaderBytes) is copied; the body moves into the
   /// transport and is freed after it has left, through `recycle` when given (called on the progress thread).
-  /// A message to a failed peer is dropped. Sending to oneself works.
+  /// A message to a failed peer is dropped; its body comes back like any other. Sending to oneself works, and
+  /// so does sending from inside a Receiver's functions.
   virtual void send(Rank to, std::span<const std::byte> header, AlignedBytes body, std::size_t body_bytes,
                     std::function<void(AlignedBytes)> recycle) = 0;
-  /// Waits until everything queued has left.
+  /// Waits until everything queued has left and its bodies have been given back. Not from the progress
+  /// thread.
   [[nodiscard]] virtual Status flush(Deadline deadline) = 0;
   [[nodiscard]] virtual TransportCounters counters() const = 0;
 };

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rudder/transport/rendezvous.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rudder::transport {
+namespace {
+
+[[nodiscard]] Deadline soon() {
+  return Deadline::in(std::chrono::seconds(20));
+}
+
+TEST(LocalRendezvous, GetWaitsForPut) {
+  const auto store = make_local_rendezvous();
+  std::jthread putter([&] { EXPECT_TRUE(store->put("key", std::string("a\0b", 3)).ok()); });
+  const auto value = store->get("key", soon());
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value.value(), std::string("a\0b", 3));
+}
+
+TEST(LocalRendezvous, ATimeoutNamesTheKey) {
+  const auto store = make_local_rendezvous();
+  const auto value = store->get("ports/7", Deadline::in(std::chrono::milliseconds(1)));
+  ASSERT_FALSE(value.ok());
+  EXPECT_EQ(value.error().code, Errc::kTimeout);
+  EXPECT_THAT(value.error().message, testing::HasSubstr("ports/7"));
+}
+
+TEST(LocalRendezvous, TheLastPutCounts) {
+  const auto store = make_local_rendezvous();
+  EXPECT_TRUE(store->put("key", "old").ok());
+  EXPECT_TRUE(store->put("key", "new").ok());
+  EXPECT_EQ(store->get("key", soon()).value(), "new");
+}
+
+TEST(Exchange, CollectsEverybodysValueInRankOrder) {
+  const auto store = make_local_rendezvous();
+  std::vector<std::jthread> ranks;
+  for (Rank rank = 0; rank < 5; ++rank) {
+    ranks.emplace_back([&store, rank] {
+      const auto values = exchange(*store, "address", rank, 5, "value " + std::to_string(rank), soon());
+      ASSERT_TRUE(values.ok()) << values.error().message;
+      EXPECT_THAT(values.value(),
+                  testing::ElementsAre("value 0", "value 1", "value 2", "value 3", "value 4"));
+    });
+  }
+}
+
+TEST(Exchange, ATimeoutNamesAllMissingRanks) {
+  const auto store = make_local_rendezvous();
+  ASSERT_TRUE(store->put("hello/2", "here").ok());
+  const auto values = exchange(*store, "hello", 0, 4, "me", Deadline::in(std::chrono::milliseconds(5)));
+  ASSERT_FALSE(values.ok());
+  EXPECT_EQ(values.error().code, Errc::kTimeout);
+  EXPECT_EQ(values.error().message, "exchange of 'hello': no word from ranks 1, 3");
+}
+
+TEST(Exchange, RejectsARankOutsideTheWorld) {
+  const auto store = make_local_rendezvous();
+  EXPECT_EQ(exchange(*store, "hello", 4, 4, "me", soon()).error().code, Errc::kInvalidArgument);
+}
+
+TEST(Exchange, PassesOtherErrorsOnAtOnce) {
+  class Broken final : public Rendezvous {
+   public:
+    Status put(std::string_view, std::string_view) override { return {}; }
+    Result<std::string> get(std::string_view, Deadline) override {
+      return Error{Errc::kPeer, "the store is gone"};
+    }
+  };
+  Broken store;
+  const auto values = exchange(store, "hello", 0, 2, "me", soon());
+  EXPECT_EQ(values.error().code, Errc::kPeer);
+  EXPECT_THAT(values.error().message, testing::HasSubstr("the store is gone"));
+}
+
+}  // namespace
+}  // namespace rudder::transport
