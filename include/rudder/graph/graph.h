@@ -63,19 +63,23 @@ struct GraphData {
   std::vector<std::byte> rows;       ///< nodes x features x size_of(dtype)
   std::vector<std::int64_t> labels;  ///< one a node, -1 = none
   std::int64_t classes = 0;
-  std::vector<NodeId> train, val, test;  ///< sorted node ids
+  std::vector<NodeId> train, val, test;  ///< sorted distinct node ids
+  /// Empty, or for each node the id it had in the source (importers that relabel).
+  std::vector<std::int64_t> original_ids;
   Origin origin;
 };
 
 /// Creates `directory` (which must be absent or empty, else an error) and writes all files, `graph.json`
-/// last.
+/// last, so that an interrupted write is not a graph. Checks the data as Graph::open does. Repeated keys of
+/// `origin` are an error.
 [[nodiscard]] Status write_graph(const std::filesystem::path& directory, const GraphData& data);
 
 /// An opened graph folder. Immutable, thread-safe, movable; views live as long as the object.
 class Graph {
  public:
   /// Checks every shape and dtype against `graph.json`, that indptr starts at 0, never decreases and ends at
-  /// the length of indices, every index and split id in range, labels in [-1, classes). O(nodes + edges).
+  /// the length of indices, every index in range and ascending within its node, split ids in range and
+  /// ascending, labels in [-1, classes), counts equal to those of `graph.json`. O(nodes + edges).
   [[nodiscard]] static Result<Graph> open(const std::filesystem::path& directory);
 
   [[nodiscard]] const GraphMeta& meta() const noexcept { return meta_; }
@@ -89,18 +93,22 @@ class Graph {
   [[nodiscard]] std::span<const NodeId> train() const noexcept { return train_view_; }
   [[nodiscard]] std::span<const NodeId> val() const noexcept { return val_view_; }
   [[nodiscard]] std::span<const NodeId> test() const noexcept { return test_view_; }
+  /// For each node its id in the source; empty when the importer kept the source's ids.
+  [[nodiscard]] std::span<const std::int64_t> original_ids() const noexcept { return original_view_; }
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
 
  private:
   GraphMeta meta_;
   std::filesystem::path directory_;
-  NpyArray indptr_, indices_, features_, labels_, train_, val_, test_;
+  NpyArray indptr_, indices_, features_, labels_, train_, val_, test_, original_;
   CscView topology_;
-  std::span<const std::int64_t> labels_view_;
+  std::span<const std::int64_t> labels_view_, original_view_;
   std::span<const NodeId> train_view_, val_view_, test_view_;
 };
 
-/// Checks a CSC structure: see Graph::open. `where` names the files in errors.
+/// Checks that indptr begins at 0, never decreases and ends at the length of indices, and that every node's
+/// indices are in [0, index_limit) and ascend without repeats. `where` names the files in errors. O(nodes +
+/// edges).
 [[nodiscard]] Status validate_csc(const CscView& csc, NodeId index_limit, const std::string& where);
 
 }  // namespace rudder::graph
