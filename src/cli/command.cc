@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "rudder/core/text.h"
+
+#ifndef RUDDER_VERSION
+#define RUDDER_VERSION "unknown"
+#endif
+
+namespace rudder::cli {
+namespace {
+
+constexpr std::array<CommandInfo, 12> kCommands = {{
+    {"demo", "Train a real graph on this machine with every cache policy side by side", make_demo},
+    {"graph import", "Read a graph that another tool wrote", make_graph_import},
+    {"graph generate", "Make a graph: debian, wordnet, rmat, chung-lu, planted", make_graph_generate},
+    {"graph info", "Check a graph folder and say what it holds", make_graph_info},
+    {"graph export", "Write a partitioned graph back in its original ids", make_graph_export},
+    {"partition", "Cut a graph into parts, one a rank", make_partition},
+    {"train", "Train a graph neural network on a partitioned graph (one rank)", make_train},
+    {"launch", "Start all ranks of a run on this machine", make_launch},
+    {"trace record", "Record which remote rows each batch asks for", make_trace_record},
+    {"trace replay", "Run cache policies over a recorded trace, beside the minimum", make_trace_replay},
+    {"trace export", "Write a trace for other simulators", make_trace_export},
+    {"options", "Print the options of all commands as a Markdown page", make_options},
+}};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kFamilies = {{
+    {"graph", "Import, generate, check and export graph folders"},
+    {"trace", "Record, replay and export access traces"},
+}};
+
+std::string_view family_help(std::string_view family) {
+  for (const auto& [name, help] : kFamilies) {
+    if (name == family) {
+      return help;
+    }
+  }
+  return {};
+}
+
+struct Registered {
+  std::unique_ptr<Command> command;
+  CLI::App* app = nullptr;
+};
+
+std::vector<Registered> register_all(CLI::App& root) {
+  std::map<std::string, CLI::App*> families;
+  std::vector<Registered> registered;
+  for (const CommandInfo& info : kCommands) {
+    std::string name(info.name);
+    CLI::App* parent = &root;
+    if (const std::size_t blank = name.find(' '); blank != std::string::npos) {
+      const std::string family = name.substr(0, blank);
+      name = name.substr(blank + 1);
+      CLI::App*& entry = families[family];
+      if (entry == nullptr) {
+        entry = root.add_subcommand(family, std::string(family_help(family)));
+        entry->require_subcommand(1);
+      }
+      parent = entry;
+    }
+    CLI::App* app = parent->add_subcommand(name, std::string(info.help));
+    Registered entry;
+    entry.command = info.make();
+    entry.app = app;
+    entry.command->add_arguments(*app);
+    entry.command->options().bind(*app);
+    registered.push_back(std::move(entry));
+  }
+  return registered;
+}
+
+int report(const Error& error) {
+  std::fprintf(stderr, "rudder: %s\n", error.message.c_str());
+  return error.code == Errc::kInvalidArgument ? 2 : 1;
+}
+
+/// "lanuch" → a hint at "launch"; the words are those that CLI11 did not know.
+std::string near_miss(const CLI::App& app, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    std::vector<std::string> names;
+    if (word.starts_with("--")) {
+      for (const CLI::Option* option : app.get_options()) {
+        names.push_back(option->get_name());
+      }
+    } else {
+      for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+        names.push_back(sub->get_name());
+      }
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const std::string near = nearest_name(word.substr(0, word.find('=')), views);
+    if (!near.empty()) {
+      return fmt::format("; did you mean '{}'?", near);
+    }
+  }
+  return {};
+}
+
+/// The innermost subcommand that was parsed.
+const CLI::App& innermost(const CLI::App& root) {
+  const CLI::App* app = &root;
+  for (auto subs = app->get_subcommands(); !subs.empty(); subs = app->get_subcommands()) {
+    app = subs.front();
+  }
+  return *app;
+}
+
+int run_parsed(Registered& entry, const Program& program) {
+  Command& command = *entry.command;
+  if (const Status resolved = command.options().resolve([](const char* name) { return std::getenv(name); });
+      !resolved) {
+    return report(resolved.error());
+  }
+  if (command.options().print_config_requested()) {
+    std::fputs(command.options().config_text().c_str(), stdout);
+    return 0;
+  }
+  const Result<int> code = command.run(program);
+  return code ? *code : report(code.error());
+}
+
+}  // namespace
+
+std::span<const CommandInfo> command_table() {
+  return kCommands;
+}
+
+void Command::print_json(const Json& object) {
+  std::fputs((object.dump() + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void Command::say(std::string_view line) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+int run_program(int argc, const char* const* argv) {
+  CLI::App root("Rudder keeps distributed training fed.", "rudder");
+  root.set_version_flag("--version", "rudder " RUDDER_VERSION);
+  root.require_subcommand(1);
+  root.set_help_all_flag("--help-all", "Print the help of all commands");
+  std::vector<Registered> registered = register_all(root);
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::CallForHelp& request) {
+    return root.exit(request);
+  } catch (const CLI::CallForAllHelp& request) {
+    return root.exit(request);
+  } catch (const CLI::CallForVersion& request) {
+    return root.exit(request);
+  } catch (const CLI::ExtrasError& error) {
+    const CLI::App& app = innermost(root);
+    std::fprintf(
+        stderr, "rudder: %s%s\nrudder: see rudder --help\n", error.what(),
+        near_miss(app, app.remaining(true).empty() ? root.remaining(true) : app.remaining(true)).c_str());
+    return 2;
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "rudder: %s%s\nrudder: see rudder --help\n", error.what(),
+                 near_miss(innermost(root), root.remaining(true)).c_str());
+    return 2;
+  }
+  Program program;
+  std::error_code ignored;
+  program.executable = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  program.arguments.assign(argv + 1, argv + argc);
+  for (Registered& entry : registered) {
+    if (entry.app->parsed()) {
+      return run_parsed(entry, program);
+    }
+  }
+  return 2;
+}
+
+}  // namespace rudder::cli

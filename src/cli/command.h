@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A subcommand: options, positional arguments, and what it does. One subcommand (or one family) a file.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "rudder/core/result.h"
+
+#include "cli/option_table.h"
+
+namespace rudder::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// How this program was started.
+struct Program {
+  std::string executable;              ///< to start it again
+  std::vector<std::string> arguments;  ///< after the program's name
+};
+
+class Command {
+ public:
+  Command() = default;
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  virtual ~Command() = default;
+
+  /// Positional arguments; called once, before parsing. Options come from `options()`.
+  virtual void add_arguments(CLI::App& app) { static_cast<void>(app); }
+  /// Runs after options were resolved. The value is the exit code.
+  [[nodiscard]] virtual Result<int> run(const Program& program) = 0;
+
+  [[nodiscard]] OptionTable& options() noexcept { return options_; }
+  [[nodiscard]] const OptionTable& options() const noexcept { return options_; }
+  [[nodiscard]] bool json() const noexcept { return json_; }
+
+ protected:
+  /// Adds --json to the table of a command that has a result object.
+  void add_json_option() {
+    options_.toggle("json", json_, "Print the result as one JSON object on standard output");
+  }
+  /// Writes the object as one line on standard output.
+  static void print_json(const Json& object);
+  /// Writes a line for people on standard error.
+  static void say(std::string_view line);
+
+ private:
+  OptionTable options_;
+  bool json_ = false;
+};
+
+/// One line of the command table.
+struct CommandInfo {
+  std::string_view name;  ///< "graph import": a family and its member, or one word
+  std::string_view help;
+  std::unique_ptr<Command> (*make)();
+};
+
+[[nodiscard]] std::span<const CommandInfo> command_table();
+
+/// Parses and runs; returns the process's exit code: 0 done, 1 the run failed, 2 wrong usage.
+[[nodiscard]] int run_program(int argc, const char* const* argv);
+
+std::unique_ptr<Command> make_graph_import();
+std::unique_ptr<Command> make_graph_generate();
+std::unique_ptr<Command> make_graph_info();
+std::unique_ptr<Command> make_graph_export();
+std::unique_ptr<Command> make_partition();
+std::unique_ptr<Command> make_train();
+std::unique_ptr<Command> make_launch();
+std::unique_ptr<Command> make_trace_record();
+std::unique_ptr<Command> make_trace_replay();
+std::unique_ptr<Command> make_trace_export();
+std::unique_ptr<Command> make_demo();
+std::unique_ptr<Command> make_options();
+
+}  // namespace rudder::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_result.h"
+
+#include <fmt/format.h>
+
+#include "rudder/core/files.h"
+#include "rudder/core/machine.h"
+
+namespace rudder::cli {
+namespace {
+
+Json epoch_json(const train::EpochResult& epoch) {
+  return {{"epoch", epoch.epoch},           {"loss", epoch.loss},
+          {"seconds", epoch.seconds},       {"stall_seconds", epoch.stall_seconds},
+          {"requests", epoch.requests},     {"hits", epoch.hits},
+          {"fetched", epoch.fetched},       {"payload_bytes", epoch.payload_bytes},
+          {"wire_bytes", epoch.wire_bytes}, {"messages", epoch.messages}};
+}
+
+train::EpochResult epoch_from(const Json& object) {
+  train::EpochResult epoch;
+  object.at("epoch").get_to(epoch.epoch);
+  object.at("loss").get_to(epoch.loss);
+  object.at("seconds").get_to(epoch.seconds);
+  object.at("stall_seconds").get_to(epoch.stall_seconds);
+  object.at("compute_seconds").get_to(epoch.compute_seconds);
+  object.at("all_reduce_seconds").get_to(epoch.all_reduce_seconds);
+  object.at("requests").get_to(epoch.requests);
+  object.at("hits").get_to(epoch.hits);
+  object.at("fetched").get_to(epoch.fetched);
+  object.at("payload_bytes").get_to(epoch.payload_bytes);
+  object.at("wire_bytes").get_to(epoch.wire_bytes);
+  object.at("messages").get_to(epoch.messages);
+  return epoch;
+}
+
+}  // namespace
+
+Json train_json(const train::TrainResult& result) {
+  Json epochs = Json::array();
+  for (const train::EpochResult& epoch : result.epochs) {
+    epochs.push_back(epoch_json(epoch));
+  }
+  return {{"policy", result.policy},
+          {"world", result.world},
+          {"epochs", std::move(epochs)},
+          {"val_accuracy", result.val_accuracy},
+          {"test_accuracy", result.test_accuracy},
+          {"loss_digest", result.loss_digest},
+          {"peak_rss_bytes", result.peak_rss_bytes}};
+}
+
+Status write_run_result(const std::filesystem::path& run, const train::TrainResult& result) {
+  Json object = train_json(result);
+  for (std::size_t i = 0; i < result.epochs.size(); ++i) {
+    object["epochs"][i]["compute_seconds"] = result.epochs[i].compute_seconds;
+    object["epochs"][i]["all_reduce_seconds"] = result.epochs[i].all_reduce_seconds;
+  }
+  Json ranks = Json::array();
+  for (const train::RankCounts& counts : result.by_rank) {
+    ranks.push_back({{"requests", counts.requests},
+                     {"hits", counts.hits},
+                     {"fetched", counts.fetched},
+                     {"bypassed", counts.bypassed}});
+  }
+  object["by_rank"] = std::move(ranks);
+  object["step_losses"] = result.step_losses;
+  object["step_hit_rates"] = result.step_hit_rates;
+  object["model_digest"] = result.model_digest;
+  object["blas"] = result.blas;
+  return write_text(run / "result.json", object.dump() + "\n");
+}
+
+Result<train::TrainResult> read_run_result(const std::filesystem::path& run) {
+  const std::filesystem::path path = run / "result.json";
+  RUDDER_ASSIGN(const std::string text, read_text(path));
+  try {
+    const Json object = Json::parse(text);
+    train::TrainResult result;
+    object.at("policy").get_to(result.policy);
+    object.at("world").get_to(result.world);
+    for (const Json& epoch : object.at("epochs")) {
+      result.epochs.push_back(epoch_from(epoch));
+    }
+    for (const Json& counts : object.at("by_rank")) {
+      result.by_rank.push_back({.requests = counts.at("requests").get<std::uint64_t>(),
+                                .hits = counts.at("hits").get<std::uint64_t>(),
+                                .fetched = counts.at("fetched").get<std::uint64_t>(),
+                                .bypassed = counts.at("bypassed").get<std::uint64_t>()});
+    }
+    object.at("step_losses").get_to(result.step_losses);
+    object.at("step_hit_rates").get_to(result.step_hit_rates);
+    object.at("val_accuracy").get_to(result.val_accuracy);
+    object.at("test_accuracy").get_to(result.test_accuracy);
+    object.at("loss_digest").get_to(result.loss_digest);
+    object.at("model_digest").get_to(result.model_digest);
+    object.at("peak_rss_bytes").get_to(result.peak_rss_bytes);
+    object.at("blas").get_to(result.blas);
+    return result;
+  } catch (const Json::exception& error) {
+    return Error{Errc::kInvalidData, fmt::format("{}: {}", path.string(), error.what())};
+  }
+}
+
+Status write_run_description(const std::filesystem::path& run, const Program& program,
+                             const OptionTable& options, const std::string& blas) {
+  Json values = Json::object();
+  for (const Option& option : options.options()) {
+    values[option.key] = {{"value", option.show()}, {"from", options.origin(option.key)}};
+  }
+  const Machine& machine = this_machine();
+  const Json object = {{"version", RUDDER_VERSION},
+                       {"arguments", program.arguments},
+                       {"options", std::move(values)},
+                       {"machine",
+                        {{"processor", machine.processor},
+                         {"cores", machine.cores},
+                         {"memory_bytes", machine.memory_bytes},
+                         {"kernel", machine.kernel}}},
+                       {"blas", blas}};
+  return write_text(run / "run.json", object.dump(2) + "\n");
+}
+
+}  // namespace rudder::cli

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <atomic>
+#include <csignal>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "rudder/core/files.h"
+#include "rudder/launch/rank_env.h"
+#include "rudder/train/blas.h"
+#include "rudder/train/trainer.h"
+
+#include "cli/command.h"
+#include "cli/run_options.h"
+#include "cli/run_result.h"
+
+namespace rudder::cli {
+namespace {
+
+// Signal handlers reach nothing but globals.
+std::atomic<bool> stop_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+extern "C" void request_stop(int) {
+  stop_requested.store(true, std::memory_order_relaxed);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+class Train final : public Command {
+ public:
+  Train() {
+    options().choice("policy", train_.policy, policy_names(true), "What the buffer of remote rows keeps");
+    options().text("buffer", "SIZE", train_.buffer,
+                   "Rows of the buffer: a fraction of the halo (0.25, 1.0) or a number of rows (4000)");
+    add_schedule_options(options(), train_);
+    add_model_options(options(), train_);
+    add_policy_settings(options(), train_.settings);
+    add_pipeline_options(options(), train_);
+    options().choice("transport", train_.transport, {"ucx", "loopback"},
+                     "ucx: one process a rank; loopback: all ranks as threads of this process");
+    add_link_option(
+        options(), link_, train_.link_bits_per_second,
+        "Token-bucket limit of this rank's data-plane link, each way (gradients are not limited by it)");
+    options().toggle("no-evaluation", skip_evaluation_, "Do not compute validation and test accuracy");
+    options().path("run", train_.run_directory, "Run folder: run.json, metrics.jsonl, result.json");
+    options().text("host", "NAME", host_, "This host's name in messages");
+    add_json_option();
+  }
+  void add_arguments(CLI::App& app) override {
+    app.add_option("PARTITION", train_.partition, "Partition folder, one part a rank")->required();
+  }
+
+  Result<int> run(const Program& program) override {
+    RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
+    train::RankInfo who{.rank = environment.rank,
+                        .world = environment.world,
+                        .master_address = environment.master_address,
+                        .master_port = environment.master_port,
+                        .host = host_};
+    train_.evaluate = !skip_evaluation_;
+    const bool first = who.rank == 0;
+    if (!train_.run_directory.empty() && first) {
+      RUDDER_TRY(make_directories(train_.run_directory));
+      RUDDER_TRY(write_run_description(train_.run_directory, program, options(), train::blas_kernels()));
+    }
+    std::signal(SIGTERM, request_stop);
+    std::signal(SIGINT, request_stop);
+    const auto listener = [&](const train::EpochResult& epoch) {
+      say(fmt::format(
+          "epoch {}: loss {:.4f}, {:.3f} s (compute {:.3f}, all-reduce {:.3f}, stall {:.3f}), hits {} of {}, "
+          "fetched {}",
+          epoch.epoch, epoch.loss, epoch.seconds, epoch.compute_seconds, epoch.all_reduce_seconds,
+          epoch.stall_seconds, epoch.hits, epoch.requests, epoch.fetched));
+    };
+    RUDDER_ASSIGN(const train::TrainResult result, train::train(train_, who, listener, &stop_requested));
+    if (!first) {
+      return 0;
+    }
+    if (!train_.run_directory.empty()) {
+      RUDDER_TRY(write_run_result(train_.run_directory, result));
+    }
+    if (json()) {
+      print_json(train_json(result));
+    } else {
+      say(fmt::format("validation accuracy {:.4f}, test accuracy {:.4f}, loss digest {:.16}",
+                      result.val_accuracy, result.test_accuracy, result.loss_digest));
+    }
+    return 0;
+  }
+
+ private:
+  train::TrainOptions train_;
+  std::string link_ = "none";
+  std::string host_ = host_name();
+  bool skip_evaluation_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_train() {
+  return std::make_unique<Train>();
+}
+
+}  // namespace rudder::cli
