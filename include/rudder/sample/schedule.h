@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "rudder/core/ids.h"
@@ -23,8 +24,8 @@ struct BatchKey {
 /// the largest ceil(|train_r| / batch), so that no rank waits for another at the end. Immutable, thread-safe.
 class Schedule {
  public:
-  /// `train[r]` must outlive the schedule. An error when batch is 0, or some rank has fewer training nodes
-  /// than steps (the message names the rank and both numbers).
+  /// `train[r]` must outlive the schedule. An error when batch is 0, there is no rank, some rank has fewer
+  /// training nodes than steps (the message names the rank and both numbers), or lists a node twice.
   [[nodiscard]] static Result<Schedule> create(std::uint64_t seed, std::size_t batch,
                                                std::vector<std::span<const NodeId>> train);
 

@@ -20,7 +20,7 @@ struct StreamOptions {
   std::uint32_t epochs = 1;
   std::vector<int> fanout;
   std::size_t threads = 1;  ///< 0: sample inside next(), on the caller's thread (nothing runs ahead)
-  std::size_t ahead = 8;    ///< batches finished or in work beyond the one delivered last
+  std::size_t ahead = 8;    ///< batches finished or in work beyond the one delivered last; at least 1 is used
 };
 
 /// Owns its threads and joins them on destruction. next() is for one consumer thread.
@@ -31,9 +31,14 @@ class SampleStream {
   ~SampleStream();
 
   [[nodiscard]] std::uint64_t total() const noexcept;  ///< batches in the run
-  /// The next batch, or an error: kTimeout when the deadline passes, kCancelled after stop(). At most total()
-  /// calls.
+  /// The next batch, or an error: kTimeout when the deadline passes (the same batch can be asked for again),
+  /// kCancelled after stop(), kInvalidArgument after total() batches. With threads = 0 nothing is waited for.
   [[nodiscard]] Result<SampledBatch> next(Deadline deadline);
+  /// Gives back a delivered batch, so that a later one reuses its memory. Optional; thread-safe.
+  void recycle(SampledBatch batch);
+  /// Batches finished and not yet delivered: what the consumer can take without waiting. At most `ahead`.
+  /// Thread-safe.
+  [[nodiscard]] std::size_t waiting() const;
   /// Wakes next() and ends the threads early. Thread-safe.
   void stop();
 
