@@ -13,7 +13,8 @@ namespace rudder::train {
 /// The current exception as an error: one line, without the library's back-trace. Call inside a catch block.
 [[nodiscard]] Error current_torch_error(const std::string& context);
 
-/// Keeps c10d from logging to stderr what its exceptions say too, unless GLOG_minloglevel is set. Thread-safe.
+/// Keeps c10d from logging to stderr what its exceptions say too, unless GLOG_minloglevel is set.
+/// Thread-safe.
 void quiet_torch_logs();
 
 /// Runs `call`; an exception becomes an error with `context()` in front.
