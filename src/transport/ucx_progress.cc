@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+// The progress thread of the UCX transport.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rudder/core/log.h"
+#include "rudder/core/machine.h"
+
+#include "transport/ucx_transport.h"
+
+namespace rudder::transport {
+namespace {
+
+constexpr unsigned kMessageId = 0;
+/// How long the destructor waits for endpoints to flush, and again for them to close.
+constexpr Duration kClosePatience = std::chrono::seconds(1);
+
+[[nodiscard]] ucp_request_param_t request_param(ucp_send_nbx_callback_t callback, void* user_data) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = callback;
+  param.user_data = user_data;
+  return param;
+}
+
+}  // namespace
+
+Status UcxTransport::start(Receiver& receiver) {
+  if (receiver_ != nullptr) {
+    return Error{Errc::kInvalidArgument, fmt::format("{}: started twice", who())};
+  }
+  ucp_am_handler_param_t param{};
+  param.field_mask =
+      UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  param.id = kMessageId;
+  param.arg = this;
+  param.cb = [](void* self, const void* header, std::size_t header_length, void* data, std::size_t length,
+                const ucp_am_recv_param_t* info) {
+    const std::span<const std::byte> frame(static_cast<const std::byte*>(header), header_length);
+    const bool rendezvous = (info->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    return static_cast<UcxTransport*>(self)->accept(frame, data, length, rendezvous);
+  };
+  if (const ucs_status_t status = ucp_worker_set_am_recv_handler(worker_->handle(), &param);
+      status != UCS_OK) {
+    return Error{Errc::kInternal,
+                 fmt::format("{}: ucp_worker_set_am_recv_handler: {}", who(), ucs_status_string(status))};
+  }
+  receiver_ = &receiver;
+  progress_ = std::jthread([this] { run(); });
+  return {};
+}
+
+void UcxTransport::run() {
+  name_this_thread(fmt::format("ucx {}", rank_));
+  for (;;) {
+    const bool worked = run_queued();
+    {
+      const std::lock_guard lock(mutex_);
+      if (stop_) {
+        break;
+      }
+    }
+    const bool progressed = worker_->progress();
+    close_failed();
+    if (!worked && !progressed) {
+      rest();
+    }
+  }
+  shut_down();
+}
+
+bool UcxTransport::run_queued() {
+  std::list<Outgoing> messages;
+  std::list<std::function<void()>> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    messages.swap(queue_);
+    tasks.swap(tasks_);
+  }
+  const bool worked = !messages.empty() || !tasks.empty();
+  while (!messages.empty()) {
+    in_flight_.splice(in_flight_.end(), messages, messages.begin());
+    post(in_flight_.back());
+  }
+  for (const auto& task : tasks) {
+    task();
+  }
+  return worked;
+}
+
+void UcxTransport::rest() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!queue_.empty() || !tasks_.empty() || stop_) {
+      return;
+    }
+    sleeping_ = true;
+  }
+  const Status slept = worker_->sleep(-1);
+  {
+    const std::lock_guard lock(mutex_);
+    sleeping_ = false;
+  }
+  if (!slept.ok()) {
+    for (Peer& peer : peers_) {
+      fail(peer, slept.error().in(who()));
+    }
+    // Nothing but dropping messages is left to do; without events that takes a look now and then.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void UcxTransport::create_endpoints(const std::vector<std::string>& addresses) {
+  for (Peer& peer : peers_) {
+    if (peer.rank == rank_ || peer.failure.has_value()) {
+      continue;
+    }
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                        UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.address = reinterpret_cast<const ucp_address_t*>(addresses[peer.rank].data());
+    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    params.err_handler.arg = &peer;
+    params.err_handler.cb = [](void* arg, ucp_ep_h, ucs_status_t status) {
+      auto& broken = *static_cast<Peer*>(arg);
+      broken.owner->fail(broken, broken.owner->peer_error(broken.rank, status));
+    };
+    const ucs_status_t status = ucp_ep_create(worker_->handle(), &params, &peer.endpoint);
+    if (status != UCS_OK) {
+      peer.endpoint = nullptr;
+      fail(peer, peer_error(peer.rank, status));
+      continue;
+    }
+    send_frame(peer.rank, FrameKind::kHello);
+    if (peer.greeted) {
+      send_frame(peer.rank, FrameKind::kWelcome);
+    }
+  }
+}
+
+void UcxTransport::send_frame(Rank to, FrameKind kind) {
+  std::list<Outgoing> message(1);
+  Outgoing& out = message.front();
+  out.to = to;
+  out.kind = kind;
+  out.frame_bytes = encode_frame({kind, rank_, {}}, out.frame);
+  enqueue(message);
+}
+
+void UcxTransport::post(Outgoing& message) {
+  if (message.to == rank_) {
+    deliver_to_self(message);
+    finish(message);
+    return;
+  }
+  const Peer& peer = peers_[message.to];
+  if (peer.failure.has_value()) {
+    finish(message);
+    return;
+  }
+  RUDDER_CHECK(peer.endpoint != nullptr, "send before connect");
+  const ucp_request_param_t param = request_param(
+      [](void* request, ucs_status_t, void* user_data) {
+        // The status does not matter here: a broken connection is reported by the endpoint's error handler.
+        ucp_request_free(request);
+        auto& sent = *static_cast<Outgoing*>(user_data);
+        sent.owner->finish(sent);
+      },
+      &message);
+  ucs_status_ptr_t const request =
+      ucp_am_send_nbx(peer.endpoint, kMessageId, message.frame.data(), message.frame_bytes,
+                      message.body.data(), message.body_bytes, &param);
+  if (!UCS_PTR_IS_ERR(request) && message.kind == FrameKind::kMessage) {
+    tally_.sent(message.frame_bytes - kPrefixBytes + message.body_bytes);
+  }
+  if (request == nullptr) {
+    finish(message);
+  } else if (UCS_PTR_IS_ERR(request)) {
+    const Rank to = message.to;
+    finish(message);
+    fail(peers_[to], peer_error(to, UCS_PTR_STATUS(request)));
+  }
+}
+
+void UcxTransport::deliver_to_self(const Outgoing& message) {
+  const auto header = std::span(message.frame).first(message.frame_bytes).subspan(kPrefixBytes);
+  tally_.sent(header.size() + message.body_bytes);
+  tally_.received(header.size() + message.body_bytes);
+  if (message.body_bytes == 0) {
+    receiver_->received(rank_, header, {});
+  } else if (std::byte* landing = receiver_->landing(rank_, header, message.body_bytes)) {
+    std::memcpy(landing, message.body.data(), message.body_bytes);
+    receiver_->received(rank_, header, {landing, message.body_bytes});
+  }
+}
+
+void UcxTransport::finish(Outgoing& message) {
+  if (message.recycle && !closing_) {
+    message.recycle(std::move(message.body));
+  }
+  const Rank to = message.to;
+  in_flight_.erase(message.self);
+  bool drained = false;
+  {
+    const std::lock_guard lock(mutex_);
+    --outstanding_[to];
+    drained = --outstanding_sum_ == 0;
+  }
+  if (drained) {
+    changed_.notify_all();
+  }
+}
+
+ucs_status_t UcxTransport::accept(std::span<const std::byte> frame_bytes, void* data, std::size_t length,
+                                  bool rendezvous) {
+  const std::optional<Frame> frame = decode_frame(frame_bytes, world_);
+  if (!frame.has_value() || frame->from == rank_) {
+    log_warning(fmt::format("{}: dropped a message that is not of this protocol", who()));
+    return UCS_OK;
+  }
+  if (peers_[frame->from].failure.has_value() || closing_) {
+    return UCS_OK;
+  }
+  if (frame->kind != FrameKind::kMessage) {
+    accept_greeting(*frame);
+    return UCS_OK;
+  }
+  if (length == 0) {
+    tally_.received(frame->header.size());
+    receiver_->received(frame->from, frame->header, {});
+    return UCS_OK;
+  }
+  std::byte* const landing = receiver_->landing(frame->from, frame->header, length);
+  if (landing == nullptr) {
+    tally_.received(frame->header.size() + length);
+    return UCS_OK;  // UCX drops the body and completes the sender's side
+  }
+  if (rendezvous) {
+    pull_body(*frame, data, landing, length);
+    return UCS_INPROGRESS;  // the descriptor is UCX's again
+  }
+  std::memcpy(landing, data, length);
+  tally_.received(frame->header.size() + length);
+  receiver_->received(frame->from, frame->header, {landing, length});
+  return UCS_OK;
+}
+
+void UcxTransport::accept_greeting(const Frame& frame) {
+  Peer& peer = peers_[frame.from];
+  if (frame.kind == FrameKind::kHello) {
+    peer.greeted = true;
+    if (peer.endpoint != nullptr) {
+      send_frame(peer.rank, FrameKind::kWelcome);
+    }
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    welcomed_[peer.rank] = true;
+  }
+  changed_.notify_all();
+}
+
+void UcxTransport::pull_body(const Frame& frame, void* descriptor, std::byte* landing, std::size_t length) {
+  std::list<Incoming>& home = peers_[frame.from].incoming;
+  Incoming& message = home.emplace_back();
+  message.owner = this;
+  message.home = &home;
+  message.self = std::prev(home.end());
+  message.from = frame.from;
+  message.header_bytes = frame.header.size();
+  std::copy(frame.header.begin(), frame.header.end(), message.header.begin());
+  message.body = {landing, length};
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.user_data = &message;
+  param.cb.recv_am = [](void* request, ucs_status_t status, std::size_t, void* user_data) {
+    ucp_request_free(request);
+    auto& done = *static_cast<Incoming*>(user_data);
+    done.owner->finish(done, status);
+  };
+  ucs_status_ptr_t const request =
+      ucp_am_recv_data_nbx(worker_->handle(), descriptor, landing, length, &param);
+  if (request == nullptr) {
+    finish(message, UCS_OK);
+  } else if (UCS_PTR_IS_ERR(request)) {
+    finish(message, UCS_PTR_STATUS(request));
+  }
+}
+
+void UcxTransport::finish(Incoming& message, ucs_status_t status) {
+  Peer& peer = peers_[message.from];
+  if (status != UCS_OK) {
+    // A body that landing() was told of will never be whole: only the peer's failure can say so.
+    const Error error = peer_error(peer.rank, status);
+    message.home->erase(message.self);
+    fail(peer, error);
+    return;
+  }
+  if (!peer.buried && !closing_) {
+    tally_.received(message.header_bytes + message.body.size());
+    receiver_->received(message.from, std::span(message.header).first(message.header_bytes), message.body);
+  }
+  message.home->erase(message.self);
+}
+
+void UcxTransport::fail(Peer& peer, Error error) {
+  if (peer.rank == rank_ || peer.failure.has_value()) {
+    return;
+  }
+  peer.failure = std::move(error);
+  failed_.push_back(&peer);
+}
+
+void UcxTransport::close_failed() {
+  for (Peer* peer : std::exchange(failed_, {})) {
+    force_close(*peer);
+  }
+}
+
+void UcxTransport::force_close(Peer& peer) {
+  ucp_ep_h const endpoint = std::exchange(peer.endpoint, nullptr);
+  if (endpoint == nullptr) {
+    bury(peer);
+    return;
+  }
+  ucp_request_param_t param = request_param(
+      [](void* request, ucs_status_t, void* user_data) {
+        ucp_request_free(request);
+        auto& closed = *static_cast<Peer*>(user_data);
+        closed.owner->bury(closed);
+      },
+      &peer);
+  param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  ucs_status_ptr_t const request = ucp_ep_close_nbx(endpoint, &param);
+  if (request == nullptr || UCS_PTR_IS_ERR(request)) {
+    bury(peer);
+  }
+}
+
+void UcxTransport::bury(Peer& peer) {
+  peer.buried = true;
+  for (Incoming& message : peer.incoming) {
+    message.home = &abandoned_;
+  }
+  abandoned_.splice(abandoned_.end(), peer.incoming);
+  if (!closing_) {
+    receiver_->peer_failed(peer.rank, *peer.failure);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (!first_failure_.has_value()) {
+      first_failure_ = peer.failure;
+    }
+  }
+  changed_.notify_all();
+}
+
+void UcxTransport::FlushCall::complete(void* request, ucs_status_t, void* call) {
+  ucp_request_free(request);
+  const std::unique_ptr<FlushCall> owned(static_cast<FlushCall*>(call));
+  owned->finish();
+}
+
+void UcxTransport::FlushCall::finish() {
+  {
+    const std::lock_guard lock(round->mutex);
+    round->pending.erase(rank);
+  }
+  round->changed.notify_all();
+}
+
+void UcxTransport::begin_flush(const std::shared_ptr<FlushRound>& round) {
+  {
+    const std::lock_guard lock(round->mutex);
+    for (const Peer& peer : peers_) {
+      if (peer.endpoint != nullptr && !peer.failure.has_value()) {
+        round->pending.insert(peer.rank);
+      }
+    }
+    round->begun = true;
+  }
+  round->changed.notify_all();
+  for (const Peer& peer : peers_) {
+    if (peer.endpoint == nullptr || peer.failure.has_value()) {
+      continue;
+    }
+    auto call = std::make_unique<FlushCall>(FlushCall{round, peer.rank});
+    const ucp_request_param_t param = request_param(&FlushCall::complete, call.get());
+    ucs_status_ptr_t const request = ucp_ep_flush_nbx(peer.endpoint, &param);
+    if (request == nullptr || UCS_PTR_IS_ERR(request)) {
+      call->finish();
+    } else {
+      static_cast<void>(call.release());  // complete() takes it back
+    }
+  }
+}
+
+template <class Done>
+void UcxTransport::progress_until(Deadline deadline, Done done) {
+  while (!done() && !deadline.passed()) {
+    if (!worker_->progress() && !worker_->sleep(10).ok()) {
+      return;
+    }
+  }
+}
+
+void UcxTransport::shut_down() {
+  closing_ = true;
+  const auto round = std::make_shared<FlushRound>();
+  begin_flush(round);
+  progress_until(Deadline::in(kClosePatience), [&] {
+    const std::lock_guard lock(round->mutex);
+    return round->done();
+  });
+  for (Peer& peer : peers_) {
+    if (peer.endpoint != nullptr) {
+      peer.failure = Error{Errc::kCancelled, "closed"};
+      force_close(peer);
+    }
+  }
+  progress_until(Deadline::in(kClosePatience), [&] {
+    return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+      return peer.endpoint == nullptr && (!peer.failure || peer.buried);
+    });
+  });
+}
+
+}  // namespace rudder::transport

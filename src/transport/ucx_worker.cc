@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ucx_worker.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <ucs/config/global_opts.h>
+#include <unistd.h>
+
+namespace rudder::transport {
+namespace {
+
+[[nodiscard]] Error ucx_error(const char* call, ucs_status_t status) {
+  const char* transports = std::getenv("UCX_TLS");
+  const char* devices = std::getenv("UCX_NET_DEVICES");
+  return {Errc::kInternal,
+          fmt::format("UCX: {}: {} (UCX_TLS={}, UCX_NET_DEVICES={})", call, ucs_status_string(status),
+                      transports == nullptr ? "all" : transports, devices == nullptr ? "all" : devices)};
+}
+
+/// Every failure reaches the caller as a value, so UCX's warnings on unusual machines (containers without
+/// InfiniBand, say) are noise unless asked for.
+void quieten_log() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (std::getenv("UCX_LOG_LEVEL") == nullptr) {
+      ucs_global_opts_set_value_modifiable("LOG_LEVEL", "error");
+    }
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UcxWorker>> UcxWorker::create(Rank world, std::size_t header_bytes) {
+  std::unique_ptr<UcxWorker> worker(new UcxWorker);
+  RUDDER_TRY(worker->open(world, header_bytes));
+  return worker;
+}
+
+Status UcxWorker::open_context(Rank world) {
+  ucp_config_t* config = nullptr;
+  if (const ucs_status_t status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK) {
+    return ucx_error("ucp_config_read", status);
+  }
+  const std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)> release(config, &ucp_config_release);
+  if (std::getenv("UCX_KEEPALIVE_INTERVAL") == nullptr) {
+    if (const ucs_status_t status = ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s"); status != UCS_OK) {
+      return ucx_error("ucp_config_modify(KEEPALIVE_INTERVAL=1s)", status);
+    }
+  }
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.estimated_num_eps = world;
+  params.name = "rudder";
+  if (const ucs_status_t status = ucp_init(&params, config, &context_); status != UCS_OK) {
+    return ucx_error("ucp_init", status);
+  }
+  return {};
+}
+
+Status UcxWorker::open(Rank world, std::size_t header_bytes) {
+  quieten_log();
+  RUDDER_TRY(open_context(world));
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  if (const ucs_status_t status = ucp_worker_create(context_, &params, &worker_); status != UCS_OK) {
+    return ucx_error("ucp_worker_create", status);
+  }
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
+  if (const ucs_status_t status = ucp_worker_query(worker_, &attributes); status != UCS_OK) {
+    return ucx_error("ucp_worker_query", status);
+  }
+  address_.resize(attributes.address_length);
+  std::memcpy(address_.data(), attributes.address, attributes.address_length);
+  ucp_worker_release_address(worker_, attributes.address);
+  if (attributes.max_am_header < header_bytes) {
+    return Error{Errc::kUnsupported,
+                 fmt::format("UCX: its transports carry message headers of {} bytes, {} needed",
+                             attributes.max_am_header, header_bytes)};
+  }
+  if (const ucs_status_t status = ucp_worker_get_efd(worker_, &ucx_events_); status != UCS_OK) {
+    return ucx_error("ucp_worker_get_efd (the chosen transports cannot wake a sleeping thread)", status);
+  }
+  wake_events_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_events_ < 0) {
+    return Error{Errc::kResource, fmt::format("eventfd: {}", std::strerror(errno))};
+  }
+  return {};
+}
+
+UcxWorker::~UcxWorker() {
+  if (worker_ != nullptr) {
+    ucp_worker_destroy(worker_);
+  }
+  if (context_ != nullptr) {
+    ucp_cleanup(context_);
+  }
+  if (wake_events_ >= 0) {
+    close(wake_events_);
+  }
+}
+
+Status UcxWorker::sleep(int timeout_ms) {
+  const ucs_status_t armed = ucp_worker_arm(worker_);
+  if (armed == UCS_ERR_BUSY) {
+    return {};  // something has come meanwhile
+  }
+  if (armed != UCS_OK) {
+    return ucx_error("ucp_worker_arm", armed);
+  }
+  std::array<pollfd, 2> descriptors{{{ucx_events_, POLLIN, 0}, {wake_events_, POLLIN, 0}}};
+  if (poll(descriptors.data(), descriptors.size(), timeout_ms) < 0 && errno != EINTR) {
+    return Error{Errc::kIo, fmt::format("poll: {}", std::strerror(errno))};
+  }
+  if ((descriptors[1].revents & POLLIN) != 0) {
+    std::uint64_t count = 0;
+    // Cannot fail: the descriptor is readable and nobody else reads it.
+    static_cast<void>(!read(wake_events_, &count, sizeof(count)));
+  }
+  return {};
+}
+
+void UcxWorker::wake() {
+  const std::uint64_t one = 1;
+  // Fails only when 2^64 - 2 wake-ups are pending, and then the sleeper wakes anyway.
+  static_cast<void>(!write(wake_events_, &one, sizeof(one)));
+}
+
+}  // namespace rudder::transport
