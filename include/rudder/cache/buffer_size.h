@@ -17,11 +17,13 @@ struct BufferSize {
   std::int64_t rows = -1;
   std::string text;  ///< as written
 
+  /// Rows the buffer holds for a rank with `halo` remote one-hop neighbours; a fraction is rounded to the
+  /// nearest row.
   [[nodiscard]] SlotId slots(std::size_t halo) const;
 };
 
-/// Below or equal to 1 with a point: a fraction; an integer: rows. Negative, above 2^31 rows or other text:
-/// an error.
+/// Digits alone are rows, at most 2^31 ("1" is one row); digits with a point are a fraction, at most 1 ("1.0"
+/// is the whole halo). Anything else (signs, exponents, units, blanks) is an error.
 [[nodiscard]] Result<BufferSize> parse_buffer_size(std::string_view text);
 
 }  // namespace rudder::cache

@@ -4,11 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "rudder/cache/policy.h"
@@ -49,9 +46,10 @@ struct Plan {
   StepId step = 0;
   std::vector<NodeId> rows;        ///< the batch's distinct remote rows, ascending
   std::vector<RowSource> sources;  ///< parallel to rows
-  /// Rows to fetch; position = place in staging memory. [0, prompt) ascending may be asked for at once;
-  /// [prompt, end) ascending were also fetched for one of the last `horizon` plans and may still be in flight
-  /// for it: they are asked for after every earlier plan has been gathered, so no row is in flight twice.
+  /// Rows to fetch, the batch's misses and the policy's extras; position = place in staging memory. [0,
+  /// prompt) ascending may be asked for at once; [prompt, end) ascending were also fetched for one of the
+  /// `horizon` - 1 plans before this one (the fill is a plan) and may still be in flight for it: they are
+  /// asked for after every earlier plan has been gathered, so no row is in flight twice.
   std::vector<NodeId> fetch;
   std::uint32_t prompt = 0;
   std::vector<Admission>
@@ -59,12 +57,12 @@ struct Plan {
   Counts counts;
 };
 
-/// Feeds one policy. Not thread-safe. Use: while (!done()) { while (wants_input()) push(...) or finish();
-/// next(); }
+/// Feeds one policy. Not thread-safe. Use:
+///   while (!done()) { if (wants_input()) { push(...) or finish() } else { next() } }
 class Planner {
  public:
-  /// `horizon`: plans that may be ahead of the gathered one at the same time (0 and 1: none; nothing is
-  /// deferred).
+  /// `horizon`: plans whose rows may be in flight at the same time, so that the prompt rows of plan p are
+  /// asked for when plan p - horizon has been gathered (0 and 1: one plan at a time; nothing is deferred).
   Planner(std::unique_ptr<Policy> policy, SlotId capacity, std::uint32_t horizon);
   ~Planner();
 
@@ -84,8 +82,14 @@ class Planner {
   [[nodiscard]] const Residency& residency() const noexcept { return residency_; }
 
  private:
-  struct Impl;
-  void reveal_wanted() const;
+  class Impl;
+
+  [[nodiscard]] bool ready() const;
+  void reveal_wanted();
+  void settle();
+  [[nodiscard]] Plan make_plan(std::vector<NodeId> rows, std::span<const SlotId> slots);
+  [[nodiscard]] std::size_t count_placed() const;
+  void collect_extras(std::span<const NodeId> rows, std::span<const SlotId> slots);
 
   std::unique_ptr<Policy> policy_;
   Residency residency_;

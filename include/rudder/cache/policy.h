@@ -17,33 +17,44 @@
 namespace rudder::cache {
 
 /// The buffer's occupancy, as policies see and change it. Changes take effect after the batch that is being
-/// served: its hits are read before any slot is overwritten. Slots are stable. Not thread-safe.
+/// served: its hits are read before any slot is overwritten. Slots are stable. O(1) each, no allocation after
+/// construction. Not thread-safe.
 class Residency {
  public:
   explicit Residency(SlotId capacity);
 
   [[nodiscard]] SlotId capacity() const noexcept { return narrow<SlotId>(rows_.size()); }
   [[nodiscard]] SlotId size() const noexcept { return narrow<SlotId>(index_.size()); }
-  [[nodiscard]] bool full() const noexcept { return size() == capacity(); }
+  [[nodiscard]] bool full() const noexcept { return free_.empty(); }
   [[nodiscard]] NodeId row_at(SlotId slot) const noexcept { return rows_[slot]; }  ///< kNoNode when free
   [[nodiscard]] SlotId find(NodeId row) const noexcept { return index_.find(row); }
+  /// find() of many rows, batched. Spans of equal length.
+  void find_many(std::span<const NodeId> rows, std::span<SlotId> slots) const noexcept {
+    index_.find_many(rows, slots);
+  }
   void prefetch(NodeId row) const noexcept { index_.prefetch(row); }
 
-  /// A free slot (lowest first); the buffer must not be full.
+  /// A free slot: the one freed last, or else the lowest never used. The buffer must not be full.
   [[nodiscard]] SlotId free_slot() const noexcept;
   /// Puts `row`, which must not be resident, into `slot`, replacing what was there. A row that the served
-  /// batch did not miss is fetched on top ("extra"). O(1).
+  /// batch did not miss is fetched on top ("extra"). A slot placed several times in one serve keeps the last
+  /// row. A row that was resident when the serve began may go back into its own slot, but into no other one:
+  /// rows don't move.
   void place(SlotId slot, NodeId row);
-  /// Frees a slot.
+  /// Frees a slot, which must be taken.
   void clear(SlotId slot);
 
  private:
   friend class Planner;
+  void touch(SlotId slot);
+  void forget_touched();
+
   SlotIndex index_;
   std::vector<NodeId> rows_;
-  std::vector<SlotId> free_;     ///< heap, lowest slot on top
-  std::vector<SlotId> touched_;  ///< slots changed since the last plan, each once
-  std::vector<NodeId> before_;   ///< row at the last plan, for touched slots
+  std::vector<SlotId> free_;           ///< stack, the next free slot last
+  std::vector<SlotId> free_position_;  ///< by slot: place in free_
+  std::vector<SlotId> touched_;        ///< slots changed since the last plan, each once
+  std::vector<NodeId> before_;         ///< parallel to touched_: the row at the last plan, or kNoNode
   std::vector<std::uint8_t> is_touched_;
 };
 
@@ -58,9 +69,11 @@ struct Request {
 /// each node of the whole graph; empty when the policy's `needs` do not ask for them.
 struct PolicyContext {
   SlotId capacity = 0;
-  StepId steps = 0;  ///< batches in the run
+  StepId steps = 0;  ///< batches in the run; 0 when not known
   StepId steps_per_epoch = 1;
   std::uint64_t seed = 1;
+  NodeId owned_begin = 0;  ///< nodes [owned_begin, owned_end) are the rank's own, all others remote
+  NodeId owned_end = 0;
   std::span<const NodeId> halo;       ///< remote one-hop neighbours of the part, ascending
   std::span<const EdgeIndex> indptr;  ///< of the whole graph: degrees
   std::span<const float> vip;         ///< inclusion probability by node (graph/vip.h)
@@ -76,6 +89,17 @@ struct PolicySettings {
   std::string score_init = "degree";     ///< score: empty, degree or random
 };
 
+/// Decides what the buffer holds.
+///
+/// The model. Serving batch t, its hits are read from the buffer and all its misses are fetched into staging
+/// memory, which is separate from the buffer and as large as a batch needs. Then the policy chooses what the
+/// buffer holds next: any subset of (buffer + misses), and on top rows of its own choice, which are fetched
+/// as extras. So hits + misses == requests and fetched == misses + extras, the initial fill included, and a
+/// batch may be larger than the buffer.
+///
+/// What is known ahead. Batch t has always been revealed before serve(t), and batch 0 before start(). Batches
+/// beyond are revealed only while wants_more(). A policy is a function of its settings and of these calls;
+/// nothing else may enter (no clocks, no addresses), so that replays repeat live runs.
 class Policy {
  public:
   Policy() = default;
@@ -85,10 +109,12 @@ class Policy {
 
   /// Fills the empty buffer before the first batch (static policies). Default: nothing.
   virtual void start(Residency& buffer);
-  /// True while the policy wants to know one more future batch before it serves the next one. Called before
-  /// start() and before each serve(); must become false after finitely many reveal(). Default: false.
+  /// True while the policy wants to know one more future batch before start() or the next serve(). Must
+  /// become false after finitely many reveal(). Not heard any more once the run's last batch is revealed.
+  /// Default: false.
   [[nodiscard]] virtual bool wants_more() const;
-  /// The next unknown batch: `step` counts from 0, each step once, in order; always before its serve().
+  /// The next unknown batch: `step` counts from 0, each step once, in order. Rows as in Request. Default:
+  /// ignored.
   virtual void reveal(StepId step, std::span<const NodeId> rows);
   /// Batch `request` is served: hits from their slots, misses from staging memory. Decide what the buffer
   /// holds next.
@@ -105,7 +131,8 @@ struct PolicyInfo {
   std::unique_ptr<Policy> (*make)(const PolicyContext&, const PolicySettings&) = nullptr;
 };
 
-/// All policies, in the order of the documentation.
+/// All policies, in the order of the documentation. To add one, write src/cache/policies/NAME.cc with a
+/// function `PolicyInfo NAME_policy()` and add NAME to the list in src/cache/policy_table.cc.
 [[nodiscard]] std::span<const PolicyInfo> policy_table();
 /// An unknown name is an error with a near-miss hint.
 [[nodiscard]] Result<const PolicyInfo*> find_policy(std::string_view name);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rudder/cache/policy.h"
+
+#include "cache/top_rows.h"
+
+namespace rudder::cache {
+namespace {
+
+class Degree final : public Policy {
+ public:
+  explicit Degree(const PolicyContext& context) : context_(context) {}
+
+  void start(Residency& buffer) override {
+    std::vector<Scored<EdgeIndex>> candidates;
+    candidates.reserve(context_.halo.size());
+    for (const NodeId row : context_.halo) {
+      candidates.push_back({degree_of(context_, row), row});
+    }
+    for (const NodeId row : top_rows(std::move(candidates), buffer.capacity())) {
+      buffer.place(buffer.free_slot(), row);
+    }
+  }
+  void serve(const Request& /*request*/, Residency& /*buffer*/) override {}
+
+ private:
+  PolicyContext context_;
+};
+
+}  // namespace
+
+PolicyInfo degree_policy() {
+  return {.name = "degree",
+          .help = "static: the halo nodes of highest degree",
+          .make = [](const PolicyContext& context, const PolicySettings&) -> std::unique_ptr<Policy> {
+            return std::make_unique<Degree>(context);
+          }};
+}
+
+}  // namespace rudder::cache
