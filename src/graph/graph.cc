@@ -11,13 +11,10 @@
 
 #include "rudder/core/files.h"
 
-#include "graph/json_text.h"
+#include "graph/folder.h"
 
 namespace rudder::graph {
 namespace {
-
-constexpr std::string_view kFormat = "rudder-graph";
-constexpr std::int64_t kVersion = 1;
 
 using Json = nlohmann::ordered_json;
 
@@ -35,22 +32,6 @@ struct Contents {
 
 Error invalid(const std::string& where, std::string_view what) {
   return {Errc::kInvalidData, fmt::format("{}: {}", where, what)};
-}
-
-Status check_split(std::span<const NodeId> split, NodeId nodes, std::string_view name,
-                   const std::string& where) {
-  NodeId previous = -1;
-  for (std::size_t i = 0; i < split.size(); ++i) {
-    if (split[i] < 0 || split[i] >= nodes) {
-      return invalid(where, fmt::format("{}[{}] is {}, outside [0, {})", name, i, split[i], nodes));
-    }
-    if (split[i] <= previous) {
-      return invalid(where,
-                     fmt::format("{}[{}] is {} after {}; ids must ascend", name, i, split[i], previous));
-    }
-    previous = split[i];
-  }
-  return {};
 }
 
 Status check_contents(const Contents& contents, const std::string& where) {
@@ -82,9 +63,9 @@ Status check_contents(const Contents& contents, const std::string& where) {
   if (!contents.original_ids.empty() && contents.original_ids.size() != nodes) {
     return invalid(where, fmt::format("{} original ids for {} nodes", contents.original_ids.size(), nodes));
   }
-  RUDDER_TRY(check_split(contents.train, contents.topology.nodes(), "train", where));
-  RUDDER_TRY(check_split(contents.val, contents.topology.nodes(), "val", where));
-  return check_split(contents.test, contents.topology.nodes(), "test", where);
+  RUDDER_TRY(check_split(contents.train, 0, contents.topology.nodes(), "train", where));
+  RUDDER_TRY(check_split(contents.val, 0, contents.topology.nodes(), "val", where));
+  return check_split(contents.test, 0, contents.topology.nodes(), "test", where);
 }
 
 EdgeIndex max_degree_of(const CscView& csc) {
@@ -93,21 +74,6 @@ EdgeIndex max_degree_of(const CscView& csc) {
     best = std::max(best, csc.degree(v));
   }
   return best;
-}
-
-/// Creates the directory, or makes sure that it is empty.
-Status prepare_directory(const std::filesystem::path& directory) {
-  RUDDER_TRY(make_directories(directory));
-  std::error_code error;
-  const bool empty = std::filesystem::is_empty(directory, error);
-  if (error) {
-    return Error{Errc::kIo, fmt::format("{}: {}", directory.string(), error.message())};
-  }
-  if (!empty) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{}: is not empty; choose another folder or remove it", directory.string())};
-  }
-  return {};
 }
 
 Result<std::string> meta_text(const GraphData& data, EdgeIndex max_degree, const std::string& where) {
@@ -119,8 +85,8 @@ Result<std::string> meta_text(const GraphData& data, EdgeIndex max_degree, const
     origin[key] = value;
   }
   Json json = Json::object();
-  json["format"] = kFormat;
-  json["version"] = kVersion;
+  json["format"] = kGraphFormat;
+  json["version"] = kGraphVersion;
   json["nodes"] = data.labels.size();
   json["edges"] = data.indices.size();
   json["features"] = data.features;
@@ -134,143 +100,6 @@ Result<std::string> meta_text(const GraphData& data, EdgeIndex max_degree, const
   json["origin"] = std::move(origin);
   // Names from foreign files may hold bytes that are not UTF-8; they are replaced rather than refused.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-/// Reads the members of one JSON object; the first problem stays.
-class Members {
- public:
-  Members(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
-
-  std::int64_t count(const char* key) {
-    const auto found = json_.find(key);
-    if (found == json_.end()) {
-      return fail(fmt::format("'{}' is missing", key));
-    }
-    const bool fits = found->is_number_unsigned() ? found->get<std::uint64_t>() <= kMaxCount : false;
-    if (!fits) {
-      return fail(fmt::format("'{}' is {}, not a count", key, shown(*found)));
-    }
-    return found->get<std::int64_t>();
-  }
-  std::string text(const char* key) {
-    const auto found = json_.find(key);
-    if (found == json_.end() || !found->is_string()) {
-      fail(fmt::format("'{}' is missing or not a text", key));
-      return {};
-    }
-    return found->get<std::string>();
-  }
-  bool flag(const char* key) {
-    const auto found = json_.find(key);
-    if (found == json_.end() || !found->is_boolean()) {
-      fail(fmt::format("'{}' is missing or neither true nor false", key));
-      return false;
-    }
-    return found->get<bool>();
-  }
-  [[nodiscard]] const Status& status() const { return status_; }
-
- private:
-  // Leaves room for sums and for 8-byte elements.
-  static constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 56;
-
-  static std::string shown(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
-  }
-  std::int64_t fail(const std::string& what) {
-    if (status_.ok()) {
-      status_ = invalid(where_, what);
-    }
-    return 0;
-  }
-
-  const Json& json_;
-  std::string where_;
-  Status status_;
-};
-
-struct MetaFile {
-  GraphMeta meta;
-  bool original_ids = false;
-};
-
-Status read_origin(const Json& json, Origin& origin, const std::string& where) {
-  const auto found = json.find("origin");
-  if (found == json.end() || !found->is_object()) {
-    return invalid(where, "'origin' is missing or not an object");
-  }
-  for (const auto& [key, value] : found->items()) {
-    if (!value.is_string()) {
-      return invalid(where, fmt::format("origin's '{}' is not a text", key));
-    }
-    origin.emplace_back(key, value.get<std::string>());
-  }
-  return {};
-}
-
-Result<MetaFile> read_meta(const std::filesystem::path& path) {
-  const std::string where = path.string();
-  RUDDER_ASSIGN(const std::string text, read_json_text(path));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
-    return invalid(where, "not a JSON object");
-  }
-  Members members(json, where);
-  const std::string format = members.text("format");
-  RUDDER_TRY(members.status());
-  if (format != kFormat) {
-    return invalid(where, fmt::format("format '{}', not '{}'", format.substr(0, 60), kFormat));
-  }
-  const std::int64_t version = members.count("version");
-  RUDDER_TRY(members.status());
-  if (version != kVersion) {
-    return Error{Errc::kUnsupported,
-                 fmt::format("{}: version {}; this program reads {}", where, version, kVersion)};
-  }
-  MetaFile file;
-  GraphMeta& meta = file.meta;
-  meta.nodes = members.count("nodes");
-  meta.edges = members.count("edges");
-  meta.features = static_cast<std::size_t>(members.count("features"));
-  meta.classes = members.count("classes");
-  meta.train = static_cast<std::size_t>(members.count("train"));
-  meta.val = static_cast<std::size_t>(members.count("val"));
-  meta.test = static_cast<std::size_t>(members.count("test"));
-  meta.max_degree = members.count("max_degree");
-  file.original_ids = members.flag("original_ids");
-  const std::string dtype = members.text("dtype");
-  RUDDER_TRY(members.status());
-  const std::optional<DType> type = dtype_from_name(dtype);
-  if (!type || !is_feature_type(*type)) {
-    return invalid(where, fmt::format("dtype '{}'; f32, f16 and bf16 are known", dtype.substr(0, 60)));
-  }
-  meta.dtype = *type;
-  RUDDER_TRY(read_origin(json, meta.origin, where));
-  return file;
-}
-
-/// Opens a one-dimensional i64 array of exactly `length` elements.
-Status open_vector(const std::filesystem::path& path, std::size_t length, NpyArray& array,
-                   std::span<const std::int64_t>& view) {
-  RUDDER_ASSIGN(array, NpyArray::open(path));
-  RUDDER_ASSIGN(view, array.vector_of<std::int64_t>());
-  if (view.size() != length) {
-    return invalid(path.string(), fmt::format("{} elements; graph.json says {}", view.size(), length));
-  }
-  return {};
-}
-
-Status open_features(const std::filesystem::path& path, const GraphMeta& meta, NpyArray& array) {
-  RUDDER_ASSIGN(array, NpyArray::open(path));
-  // NumPy has no bf16: its bits are stored as u16.
-  const DType stored = meta.dtype == DType::kBF16 ? DType::kU16 : meta.dtype;
-  const std::vector<std::size_t> shape = {static_cast<std::size_t>(meta.nodes), meta.features};
-  if (array.dtype() != stored || array.shape() != shape) {
-    return invalid(path.string(),
-                   fmt::format("{} of shape ({}); graph.json says {} of shape ({})", name_of(array.dtype()),
-                               fmt::join(array.shape(), ", "), name_of(stored), fmt::join(shape, ", ")));
-  }
-  return {};
 }
 
 }  // namespace
@@ -338,22 +167,24 @@ Status write_graph(const std::filesystem::path& directory, const GraphData& data
 }
 
 Result<Graph> Graph::open(const std::filesystem::path& directory) {
-  RUDDER_ASSIGN(MetaFile file, read_meta(directory / "graph.json"));
+  RUDDER_ASSIGN(MetaFile file, read_meta(directory / kGraphJson));
   Graph graph;
   graph.directory_ = directory;
   graph.meta_ = std::move(file.meta);
   const GraphMeta& meta = graph.meta_;
   const auto nodes = static_cast<std::size_t>(meta.nodes);
-  RUDDER_TRY(open_vector(directory / "indptr.npy", nodes + 1, graph.indptr_, graph.topology_.indptr));
-  RUDDER_TRY(open_vector(directory / "indices.npy", static_cast<std::size_t>(meta.edges), graph.indices_,
-                         graph.topology_.indices));
-  RUDDER_TRY(open_features(directory / "features.npy", meta, graph.features_));
-  RUDDER_TRY(open_vector(directory / "labels.npy", nodes, graph.labels_, graph.labels_view_));
-  RUDDER_TRY(open_vector(directory / "train.npy", meta.train, graph.train_, graph.train_view_));
-  RUDDER_TRY(open_vector(directory / "val.npy", meta.val, graph.val_, graph.val_view_));
-  RUDDER_TRY(open_vector(directory / "test.npy", meta.test, graph.test_, graph.test_view_));
+  RUDDER_TRY(
+      open_vector(directory / "indptr.npy", kGraphJson, nodes + 1, graph.indptr_, graph.topology_.indptr));
+  RUDDER_TRY(open_vector(directory / "indices.npy", kGraphJson, static_cast<std::size_t>(meta.edges),
+                         graph.indices_, graph.topology_.indices));
+  RUDDER_TRY(open_features(directory / "features.npy", kGraphJson, meta, meta.nodes, graph.features_));
+  RUDDER_TRY(open_vector(directory / "labels.npy", kGraphJson, nodes, graph.labels_, graph.labels_view_));
+  RUDDER_TRY(open_vector(directory / "train.npy", kGraphJson, meta.train, graph.train_, graph.train_view_));
+  RUDDER_TRY(open_vector(directory / "val.npy", kGraphJson, meta.val, graph.val_, graph.val_view_));
+  RUDDER_TRY(open_vector(directory / "test.npy", kGraphJson, meta.test, graph.test_, graph.test_view_));
   if (file.original_ids) {
-    RUDDER_TRY(open_vector(directory / "original_ids.npy", nodes, graph.original_, graph.original_view_));
+    RUDDER_TRY(open_vector(directory / "original_ids.npy", kGraphJson, nodes, graph.original_,
+                           graph.original_view_));
   }
   Contents contents;
   contents.topology = graph.topology_;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/folder.h"
+
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rudder/core/files.h"
+
+#include "graph/json_text.h"
+
+namespace rudder::graph {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Error invalid(const std::string& where, std::string_view what) {
+  return {Errc::kInvalidData, fmt::format("{}: {}", where, what)};
+}
+
+/// Reads the members of one JSON object; the first problem stays.
+class Members {
+ public:
+  Members(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
+
+  std::int64_t count(const char* key) {
+    const auto found = json_.find(key);
+    if (found == json_.end()) {
+      return fail(fmt::format("'{}' is missing", key));
+    }
+    const bool fits = found->is_number_unsigned() ? found->get<std::uint64_t>() <= kMaxCount : false;
+    if (!fits) {
+      return fail(fmt::format("'{}' is {}, not a count", key, shown(*found)));
+    }
+    return found->get<std::int64_t>();
+  }
+  std::string text(const char* key) {
+    const auto found = json_.find(key);
+    if (found == json_.end() || !found->is_string()) {
+      fail(fmt::format("'{}' is missing or not a text", key));
+      return {};
+    }
+    return found->get<std::string>();
+  }
+  bool flag(const char* key) {
+    const auto found = json_.find(key);
+    if (found == json_.end() || !found->is_boolean()) {
+      fail(fmt::format("'{}' is missing or neither true nor false", key));
+      return false;
+    }
+    return found->get<bool>();
+  }
+  [[nodiscard]] const Status& status() const { return status_; }
+
+ private:
+  // Leaves room for sums and for 8-byte elements.
+  static constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 56;
+
+  static std::string shown(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+  }
+  std::int64_t fail(const std::string& what) {
+    if (status_.ok()) {
+      status_ = invalid(where_, what);
+    }
+    return 0;
+  }
+
+  const Json& json_;
+  std::string where_;
+  Status status_;
+};
+
+Status read_origin(const Json& json, Origin& origin, const std::string& where) {
+  const auto found = json.find("origin");
+  if (found == json.end() || !found->is_object()) {
+    return invalid(where, "'origin' is missing or not an object");
+  }
+  for (const auto& [key, value] : found->items()) {
+    if (!value.is_string()) {
+      return invalid(where, fmt::format("origin's '{}' is not a text", key));
+    }
+    origin.emplace_back(key, value.get<std::string>());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<MetaFile> read_meta(const std::filesystem::path& path) {
+  const std::string where = path.string();
+  RUDDER_ASSIGN(const std::string text, read_json_text(path));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return invalid(where, "not a JSON object");
+  }
+  Members members(json, where);
+  const std::string format = members.text("format");
+  RUDDER_TRY(members.status());
+  if (format != kGraphFormat) {
+    return invalid(where, fmt::format("format '{}', not '{}'", format.substr(0, 60), kGraphFormat));
+  }
+  const std::int64_t version = members.count("version");
+  RUDDER_TRY(members.status());
+  if (version != kGraphVersion) {
+    return Error{Errc::kUnsupported,
+                 fmt::format("{}: version {}; this program reads {}", where, version, kGraphVersion)};
+  }
+  MetaFile file;
+  GraphMeta& meta = file.meta;
+  meta.nodes = members.count("nodes");
+  meta.edges = members.count("edges");
+  meta.features = static_cast<std::size_t>(members.count("features"));
+  meta.classes = members.count("classes");
+  meta.train = static_cast<std::size_t>(members.count("train"));
+  meta.val = static_cast<std::size_t>(members.count("val"));
+  meta.test = static_cast<std::size_t>(members.count("test"));
+  meta.max_degree = members.count("max_degree");
+  file.original_ids = members.flag("original_ids");
+  const std::string dtype = members.text("dtype");
+  RUDDER_TRY(members.status());
+  const std::optional<DType> type = dtype_from_name(dtype);
+  if (!type || !is_feature_type(*type)) {
+    return invalid(where, fmt::format("dtype '{}'; f32, f16 and bf16 are known", dtype.substr(0, 60)));
+  }
+  meta.dtype = *type;
+  RUDDER_TRY(read_origin(json, meta.origin, where));
+  return file;
+}
+
+Status prepare_directory(const std::filesystem::path& directory) {
+  RUDDER_TRY(make_directories(directory));
+  std::error_code error;
+  const bool empty = std::filesystem::is_empty(directory, error);
+  if (error) {
+    return Error{Errc::kIo, fmt::format("{}: {}", directory.string(), error.message())};
+  }
+  if (!empty) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{}: is not empty; choose another folder or remove it", directory.string())};
+  }
+  return {};
+}
+
+Status open_vector(const std::filesystem::path& path, std::string_view stated_in, std::size_t length,
+                   NpyArray& array, std::span<const std::int64_t>& view) {
+  RUDDER_ASSIGN(array, NpyArray::open(path));
+  RUDDER_ASSIGN(view, array.vector_of<std::int64_t>());
+  if (view.size() != length) {
+    return invalid(path.string(), fmt::format("{} elements; {} says {}", view.size(), stated_in, length));
+  }
+  return {};
+}
+
+Status open_features(const std::filesystem::path& path, std::string_view stated_in, const GraphMeta& meta,
+                     NodeId rows, NpyArray& array) {
+  RUDDER_ASSIGN(array, NpyArray::open(path));
+  // NumPy has no bf16: its bits are stored as u16.
+  const DType stored = meta.dtype == DType::kBF16 ? DType::kU16 : meta.dtype;
+  const std::vector<std::size_t> shape = {static_cast<std::size_t>(rows), meta.features};
+  if (array.dtype() != stored || array.shape() != shape) {
+    return invalid(path.string(), fmt::format("{} of shape ({}); {} says {} of shape ({})",
+                                              name_of(array.dtype()), fmt::join(array.shape(), ", "),
+                                              stated_in, name_of(stored), fmt::join(shape, ", ")));
+  }
+  return {};
+}
+
+Status check_split(std::span<const NodeId> split, NodeId begin, NodeId end, std::string_view name,
+                   const std::string& where) {
+  NodeId previous = begin - 1;
+  for (std::size_t i = 0; i < split.size(); ++i) {
+    if (split[i] < begin || split[i] >= end) {
+      return invalid(where, fmt::format("{}[{}] is {}, outside [{}, {})", name, i, split[i], begin, end));
+    }
+    if (split[i] <= previous) {
+      return invalid(where,
+                     fmt::format("{}[{}] is {} after {}; ids must ascend", name, i, split[i], previous));
+    }
+    previous = split[i];
+  }
+  return {};
+}
+
+}  // namespace rudder::graph

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the folders of whole and of partitioned graphs have in common.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+#include "rudder/graph/graph.h"
+#include "rudder/graph/npy.h"
+
+namespace rudder::graph {
+
+inline constexpr std::string_view kGraphFormat = "rudder-graph";
+inline constexpr std::int64_t kGraphVersion = 1;
+inline constexpr std::string_view kGraphJson = "graph.json";
+
+/// What `graph.json` holds.
+struct MetaFile {
+  GraphMeta meta;
+  bool original_ids = false;  ///< the folder has `original_ids.npy`
+};
+
+/// Reads a file in the format of `graph.json`.
+[[nodiscard]] Result<MetaFile> read_meta(const std::filesystem::path& path);
+
+/// Creates the directory, or makes sure that it is empty.
+[[nodiscard]] Status prepare_directory(const std::filesystem::path& directory);
+
+/// Opens a one-dimensional i64 array of exactly `length` elements, which the file `stated_in` says.
+[[nodiscard]] Status open_vector(const std::filesystem::path& path, std::string_view stated_in,
+                                 std::size_t length, NpyArray& array, std::span<const std::int64_t>& view);
+
+/// Opens the feature rows of `rows` nodes of the graph that `meta` describes.
+[[nodiscard]] Status open_features(const std::filesystem::path& path, std::string_view stated_in,
+                                   const GraphMeta& meta, NodeId rows, NpyArray& array);
+
+/// Checks that node ids ascend and lie in [begin, end). `name` is the array's in errors.
+[[nodiscard]] Status check_split(std::span<const NodeId> split, NodeId begin, NodeId end,
+                                 std::string_view name, const std::string& where);
+
+}  // namespace rudder::graph
