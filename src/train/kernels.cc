@@ -57,11 +57,12 @@ void relu_dropout(WorkerPool& pool, const Dropout& dropout, std::span<float> x) 
   });
 }
 
-void relu_dropout_backward(WorkerPool& pool, const Dropout& dropout, const float* y,
-                           std::span<float> gradient) {
+void relu_dropout_backward(WorkerPool& pool, const Dropout& dropout, const float* y, const float* gradient,
+                           std::span<float> out) {
   const RowKernels& kernels = row_kernels();
-  pool.run(gradient.size(), kGrainFloats, [&](std::size_t begin, std::size_t end) {
-    kernels.relu_dropout_backward(y + begin, dropout.scale(), gradient.subspan(begin, end - begin));
+  pool.run(out.size(), kGrainFloats, [&](std::size_t begin, std::size_t end) {
+    kernels.relu_dropout_backward(y + begin, gradient + begin, dropout.scale(),
+                                  out.subspan(begin, end - begin));
   });
 }
 
@@ -133,6 +134,24 @@ std::vector<float> permuted(std::span<const float> values, std::span<const std::
   std::vector<float> result(entries.size());
   std::ranges::transform(entries, result.begin(), [&](std::uint32_t entry) { return values[entry]; });
   return result;
+}
+
+void adam_step(const Adam& adam, std::uint64_t step, std::span<const float> gradient, std::span<float> mean,
+               std::span<float> square, std::span<float> parameters) {
+  const auto t = static_cast<double>(step);
+  const auto rate = static_cast<float>(adam.learning_rate / (1 - std::pow(adam.beta1, t)));
+  const auto correction = static_cast<float>(1 / std::sqrt(1 - std::pow(adam.beta2, t)));
+  const auto beta1 = static_cast<float>(adam.beta1);
+  const auto beta2 = static_cast<float>(adam.beta2);
+  const auto rest1 = static_cast<float>(1 - adam.beta1);
+  const auto rest2 = static_cast<float>(1 - adam.beta2);
+  const auto epsilon = static_cast<float>(adam.epsilon);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const float g = gradient[i];
+    mean[i] = beta1 * mean[i] + rest1 * g;
+    square[i] = beta2 * square[i] + rest2 * g * g;
+    parameters[i] -= rate * mean[i] / (std::sqrt(square[i]) * correction + epsilon);
+  }
 }
 
 }  // namespace rudder::train

@@ -30,9 +30,9 @@ struct Dropout {
   [[nodiscard]] float scale() const noexcept { return 65536.0F / static_cast<float>(65536 - dropped); }
 };
 void relu_dropout(WorkerPool& pool, const Dropout& dropout, std::span<float> x);
-/// gradient ← its product with the derivative at the result `y`.
-void relu_dropout_backward(WorkerPool& pool, const Dropout& dropout, const float* y,
-                           std::span<float> gradient);
+/// out = gradient x derivative; the derivative is told from the result `y`.
+void relu_dropout_backward(WorkerPool& pool, const Dropout& dropout, const float* y, const float* gradient,
+                           std::span<float> out);
 
 /// Attention of one head (GAT): for entry e = (s → d), pre = source_score[s] + destination_score[d], and
 /// attention[e] = softmax over d's entries of LeakyReLU_slope(pre). Scores of node i are at [i x
@@ -61,5 +61,15 @@ void sum_entries(WorkerPool& pool, const Adjacency& adjacency, std::span<const s
 /// values[entries[p]] for every p.
 [[nodiscard]] std::vector<float> permuted(std::span<const float> values,
                                           std::span<const std::uint32_t> entries);
+
+/// Adam (Kingma and Ba 2015, with PyTorch's placing of epsilon) over flat arrays. `step` counts from 1.
+struct Adam {
+  double learning_rate = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+void adam_step(const Adam& adam, std::uint64_t step, std::span<const float> gradient, std::span<float> mean,
+               std::span<float> square, std::span<float> parameters);
 
 }  // namespace rudder::train

@@ -127,43 +127,44 @@ RUDDER_INLINE void relu_dropout_body(std::uint64_t key, std::size_t first, std::
   }
 }
 
-RUDDER_INLINE void relu_dropout_backward_body(const float* y, float scale, std::span<float> gradient) {
-  float* g = gradient.data();
-  for (std::size_t j = 0; j < gradient.size(); ++j) {
-    const float value = g[j] * scale;
-    g[j] = y[j] > 0 ? value : 0.0F;
+RUDDER_INLINE void relu_dropout_backward_body(const float* y, const float* gradient, float scale,
+                                              std::span<float> out) {
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    const float value = gradient[j] * scale;
+    out[j] = y[j] > 0 ? value : 0.0F;
   }
 }
 
 // RUDDER_VARIANT(name, lanes, attribute): the six functions of one vector unit and their table `name`.
-#define RUDDER_VARIANT(unit, lanes, ...)                                                                  \
-  __VA_ARGS__ void sum_rows_##unit(const RowsView& x, std::span<const LocalId> rows, float scale,         \
-                                   float* out) {                                                          \
-    add_rows<lanes, false>(x, rows, nullptr, scale, out);                                                 \
-  }                                                                                                       \
-  __VA_ARGS__ void weighted_sum_rows_##unit(const RowsView& x, std::span<const LocalId> rows,             \
-                                            const float* weights, float* out) {                           \
-    add_rows<lanes, true>(x, rows, weights, 1.0F, out);                                                   \
-  }                                                                                                       \
-  __VA_ARGS__ float dot_##unit(const float* a, const float* b, std::size_t width) {                       \
-    return dot_body(a, b, width);                                                                         \
-  }                                                                                                       \
-  __VA_ARGS__ void add_scaled_##unit(float a, const float* x, float* y, std::size_t count) {              \
-    add_scaled_body(a, x, y, count);                                                                      \
-  }                                                                                                       \
-  __VA_ARGS__ void relu_dropout_##unit(std::uint64_t key, std::size_t first, std::uint32_t dropped,       \
-                                       float scale, std::span<float> x) {                                 \
-    relu_dropout_body(key, first, dropped, scale, x);                                                     \
-  }                                                                                                       \
-  __VA_ARGS__ void relu_dropout_backward_##unit(const float* y, float scale, std::span<float> gradient) { \
-    relu_dropout_backward_body(y, scale, gradient);                                                       \
-  }                                                                                                       \
-  constexpr RowKernels k_##unit = {#unit,                                                                 \
-                                   sum_rows_##unit,                                                       \
-                                   weighted_sum_rows_##unit,                                              \
-                                   dot_##unit,                                                            \
-                                   add_scaled_##unit,                                                     \
-                                   relu_dropout_##unit,                                                   \
+#define RUDDER_VARIANT(unit, lanes, ...)                                                            \
+  __VA_ARGS__ void sum_rows_##unit(const RowsView& x, std::span<const LocalId> rows, float scale,   \
+                                   float* out) {                                                    \
+    add_rows<lanes, false>(x, rows, nullptr, scale, out);                                           \
+  }                                                                                                 \
+  __VA_ARGS__ void weighted_sum_rows_##unit(const RowsView& x, std::span<const LocalId> rows,       \
+                                            const float* weights, float* out) {                     \
+    add_rows<lanes, true>(x, rows, weights, 1.0F, out);                                             \
+  }                                                                                                 \
+  __VA_ARGS__ float dot_##unit(const float* a, const float* b, std::size_t width) {                 \
+    return dot_body(a, b, width);                                                                   \
+  }                                                                                                 \
+  __VA_ARGS__ void add_scaled_##unit(float a, const float* x, float* y, std::size_t count) {        \
+    add_scaled_body(a, x, y, count);                                                                \
+  }                                                                                                 \
+  __VA_ARGS__ void relu_dropout_##unit(std::uint64_t key, std::size_t first, std::uint32_t dropped, \
+                                       float scale, std::span<float> x) {                           \
+    relu_dropout_body(key, first, dropped, scale, x);                                               \
+  }                                                                                                 \
+  __VA_ARGS__ void relu_dropout_backward_##unit(const float* y, const float* gradient, float scale, \
+                                                std::span<float> out) {                             \
+    relu_dropout_backward_body(y, gradient, scale, out);                                            \
+  }                                                                                                 \
+  constexpr RowKernels k_##unit = {#unit,                                                           \
+                                   sum_rows_##unit,                                                 \
+                                   weighted_sum_rows_##unit,                                        \
+                                   dot_##unit,                                                      \
+                                   add_scaled_##unit,                                               \
+                                   relu_dropout_##unit,                                             \
                                    relu_dropout_backward_##unit};
 
 RUDDER_VARIANT(base, 4)

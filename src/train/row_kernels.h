@@ -35,8 +35,8 @@ struct RowKernels {
   /// of 4.
   void (*relu_dropout)(std::uint64_t key, std::size_t first, std::uint32_t dropped, float scale,
                        std::span<float> x);
-  /// gradient[j] = y[j] > 0 ? scale x gradient[j] : 0.
-  void (*relu_dropout_backward)(const float* y, float scale, std::span<float> gradient);
+  /// out[j] = y[j] > 0 ? scale x gradient[j] : 0.
+  void (*relu_dropout_backward)(const float* y, const float* gradient, float scale, std::span<float> out);
 };
 
 /// All variants this processor can run, the plainest first.

@@ -171,7 +171,7 @@ TEST_P(RowKernelVariants, AllGiveTheBitsOfThePlainest) {
     all[4] = x;
     kernels.relu_dropout(99, 8, 20000, 1.25F, all[4]);
     all.push_back(x);
-    kernels.relu_dropout_backward(all[4].data(), 1.25F, all[5]);
+    kernels.relu_dropout_backward(all[4].data(), x.data(), 1.25F, all[5]);
     return all;
   };
   const auto variants = supported_row_kernels();
@@ -220,7 +220,7 @@ TEST(ReluDropout, IsPlainReluWithoutDropout) {
   WorkerPool pool(1);
   relu_dropout(pool, Dropout::none(), x);
   EXPECT_THAT(x, ::testing::ElementsAre(0, 0, 2, 0, 3));
-  relu_dropout_backward(pool, Dropout::none(), x.data(), gradient);
+  relu_dropout_backward(pool, Dropout::none(), x.data(), gradient.data(), gradient);
   EXPECT_THAT(gradient, ::testing::ElementsAre(0, 0, 3, 0, 5));
 }
 
@@ -307,6 +307,30 @@ TEST(SumEntries, AddsTheListedValuesOfEachRow) {
   sum_entries(pool, {indptr, indices}, {}, values, out.data(), 1);
   EXPECT_THAT(std::span(out).first(3), ::testing::ElementsAre(11, 0, 100));
   EXPECT_THAT(permuted(values, entries), ::testing::ElementsAre(100, 1, 10));
+}
+
+TEST(Adam, FollowsTheTextbookInDoubles) {
+  const Adam adam{.learning_rate = 0.01};
+  std::vector<float> parameters = {0.5F, -1, 2};
+  std::vector<float> mean(3);
+  std::vector<float> square(3);
+  std::vector<double> p(parameters.begin(), parameters.end());
+  std::vector<double> m(3);
+  std::vector<double> v(3);
+  for (std::uint64_t step = 1; step <= 50; ++step) {
+    const std::vector<float> gradient = random_floats(step, 3);
+    adam_step(adam, step, gradient, mean, square, parameters);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto g = static_cast<double>(gradient[i]);
+      m[i] = 0.9 * m[i] + 0.1 * g;
+      v[i] = 0.999 * v[i] + 0.001 * g * g;
+      const auto t = static_cast<double>(step);
+      p[i] -= 0.01 * (m[i] / (1 - std::pow(0.9, t))) / (std::sqrt(v[i] / (1 - std::pow(0.999, t))) + 1e-8);
+    }
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(static_cast<double>(parameters[i]), p[i], 1e-5);
+  }
 }
 
 TEST(WorkerPool, DoesEveryPieceExactlyOnce) {

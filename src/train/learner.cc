@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/learner.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/core.h>
+
+#include "rudder/core/rng.h"
+
+#include "train/blas_control.h"
+#include "train/model.h"
+#include "train/torch_error.h"
+
+namespace rudder::train {
+namespace {
+
+constexpr std::uint64_t kDropout = 0x64726f70;  // keeps this stream apart from others with the same seed
+
+/// LibTorch's own threads would split sums by their number.
+void use_one_torch_thread() {
+  at::set_num_threads(1);
+  at::GradMode::set_enabled(false);
+}
+
+at::Tensor rows_as_tensor(const Lesson& lesson, std::size_t features, std::vector<float>& widened) {
+  const std::size_t count = lesson.batch->nodes.size() * features;
+  const std::vector<std::int64_t> sizes = {static_cast<std::int64_t>(lesson.batch->nodes.size()),
+                                           static_cast<std::int64_t>(features)};
+  if (lesson.dtype != DType::kF32) {
+    widened.resize(count);
+    widen_to_f32(lesson.dtype, lesson.rows, count, widened.data());
+    return at::from_blob(widened.data(), sizes, at::kFloat);
+  }
+  // from_blob wants a mutable pointer; nothing writes to the layer's inputs.
+  return at::from_blob(const_cast<std::byte*>(lesson.rows), sizes, at::kFloat);
+}
+
+class TorchLearner final : public Learner {
+ public:
+  explicit TorchLearner(const LearnerOptions& options)
+      : options_(options), pool_(options.threads, use_one_torch_thread) {}
+
+  Status open() {
+    use_one_blas_thread();
+    at::set_num_threads(1);
+    const ModelShape shape{options_.model,   options_.features, options_.hidden,
+                           options_.classes, options_.layers,   options_.heads};
+    RUDDER_ASSIGN(model_, Model::create(shape, options_.seed, pool_));
+    mean_.assign(model_->parameters().size(), 0.0F);
+    square_.assign(model_->parameters().size(), 0.0F);
+    return {};
+  }
+
+  Result<float> learn(const Lesson& lesson) override {
+    RUDDER_CHECK(lesson.batch->layers.size() == model_->layers(), "one message-flow graph a layer");
+    float loss = 0;
+    RUDDER_TRY(
+        catch_torch([] { return std::string("training step"); }, [&] { loss = forward_backward(lesson); }));
+    return loss;
+  }
+
+  void update() override {
+    const Adam adam{.learning_rate = options_.learning_rate};
+    adam_step(adam, ++steps_, model_->gradient(), mean_, square_, model_->parameters());
+  }
+
+  Status infer_layer(std::size_t k, const sample::Mfg& mfg, std::span<const float> degrees,
+                     std::span<const float> x, std::span<float> out) override {
+    return catch_torch([] { return std::string("inference"); },
+                       [&] {
+                         const at::NoGradGuard guard;
+                         const auto width = static_cast<std::int64_t>(x.size() / mfg.sources);
+                         const at::Tensor input =
+                             at::from_blob(const_cast<float*>(x.data()), {mfg.sources, width}, at::kFloat);
+                         const at::Tensor result =
+                             model_->forward_layer(k, mfg, degrees, input, Dropout::none()).contiguous();
+                         RUDDER_CHECK(static_cast<std::size_t>(result.numel()) == out.size(),
+                                      "room for the layer's outputs");
+                         std::copy_n(result.data_ptr<float>(), out.size(), out.data());
+                       });
+  }
+
+  std::size_t layers() const override { return model_->layers(); }
+  std::size_t outputs(std::size_t layer) const override { return model_->outputs(layer); }
+  bool needs_degrees() const override { return options_.model == "gcn"; }
+  std::span<float> parameters() override { return model_->parameters(); }
+  std::span<float> gradient() override { return model_->gradient(); }
+
+ private:
+  float forward_backward(const Lesson& lesson) {
+    const at::AutoGradMode with_gradients(true);
+    const sample::BatchKey& key = lesson.batch->key;
+    std::ranges::fill(model_->gradient(), 0.0F);
+    at::Tensor x = rows_as_tensor(lesson, options_.features, widened_);
+    for (std::size_t k = 0; k < model_->layers(); ++k) {
+      const sample::Mfg& mfg = lesson.batch->layers[k];
+      const auto degrees = lesson.degrees.empty() ? lesson.degrees : lesson.degrees.first(mfg.sources);
+      const Dropout dropout = Dropout::of(
+          options_.dropout, stream_key({options_.seed, kDropout, key.epoch, key.batch, key.rank, k}));
+      x = model_->forward_layer(k, mfg, degrees, x, dropout);
+    }
+    const at::Tensor labels = at::from_blob(const_cast<std::int64_t*>(lesson.labels.data()),
+                                            {static_cast<std::int64_t>(lesson.labels.size())}, at::kLong);
+    const at::Tensor loss = at::cross_entropy_loss(x, labels);
+    loss.backward(at::full({}, lesson.weight, at::kFloat));
+    return loss.item<float>();
+  }
+
+  LearnerOptions options_;
+  WorkerPool pool_;
+  std::unique_ptr<Model> model_;
+  std::vector<float> mean_, square_, widened_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) {
+  if (options.threads == 0 || !(options.dropout >= 0 && options.dropout < 1) ||
+      !(options.learning_rate > 0)) {
+    return Error{
+        Errc::kInvalidArgument,
+        fmt::format("threads must be at least 1, dropout in [0, 1) and learning rate positive; got {}, {} "
+                    "and {}",
+                    options.threads, options.dropout, options.learning_rate)};
+  }
+  auto learner = std::make_unique<TorchLearner>(options);
+  RUDDER_TRY(learner->open());
+  return std::unique_ptr<Learner>(std::move(learner));
+}
+
+}  // namespace rudder::train

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's replica of a model with its optimizer. No LibTorch type appears here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "rudder/core/dtype.h"
+#include "rudder/core/result.h"
+#include "rudder/sample/sampler.h"
+
+namespace rudder::train {
+
+struct LearnerOptions {
+  std::string model = "sage";
+  std::size_t features = 0;
+  std::size_t hidden = 128;
+  std::size_t classes = 0;
+  std::size_t layers = 2;
+  std::size_t heads = 4;
+  double learning_rate = 0.003;
+  double dropout = 0.5;
+  std::uint64_t seed = 1;
+  std::size_t threads = 1;
+};
+
+/// A batch to learn from; what it views must live through the call.
+struct Lesson {
+  const sample::SampledBatch* batch = nullptr;
+  const std::byte* rows = nullptr;  ///< of batch->nodes, `dtype`
+  DType dtype = DType::kF32;
+  std::span<const float> degrees;        ///< of batch->nodes, without self-loops; needed by gcn
+  std::span<const std::int64_t> labels;  ///< of the seeds, each in [0, classes)
+  double weight = 1;                     ///< of this rank's mean loss in the global loss
+};
+
+/// Used by the thread that created it. Everything is a function of options and lessons: neither the number of
+/// threads nor other learners in the process change a bit.
+class Learner {
+ public:
+  Learner() = default;
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+  virtual ~Learner() = default;
+
+  [[nodiscard]] static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options);
+
+  /// Mean cross-entropy over the seeds; sets gradient() to `weight` times its derivative.
+  [[nodiscard]] virtual Result<float> learn(const Lesson& lesson) = 0;
+  /// One Adam step along gradient(), which the caller may have summed over ranks.
+  virtual void update() = 0;
+
+  /// Layer k without dropout: rows of mfg.sources → rows of mfg.destinations.
+  [[nodiscard]] virtual Status infer_layer(std::size_t k, const sample::Mfg& mfg,
+                                           std::span<const float> degrees, std::span<const float> x,
+                                           std::span<float> out) = 0;
+  [[nodiscard]] virtual std::size_t layers() const = 0;
+  [[nodiscard]] virtual std::size_t outputs(std::size_t layer) const = 0;
+  [[nodiscard]] virtual bool needs_degrees() const = 0;
+  [[nodiscard]] virtual std::span<float> parameters() = 0;
+  [[nodiscard]] virtual std::span<float> gradient() = 0;
+};
+
+}  // namespace rudder::train

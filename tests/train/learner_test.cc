@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/learner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "train/literal_models.h"
+
+namespace rudder::train {
+namespace {
+
+using testing::Dense;
+using ::testing::HasSubstr;
+using testing::LiteralModel;
+using testing::random_floats;
+using testing::random_mfg;
+
+/// A two-layer batch with random structure, rows and labels.
+struct Case {
+  sample::SampledBatch batch;
+  std::vector<float> rows;
+  std::vector<float> degrees;
+  std::vector<std::int64_t> labels;
+
+  Case(LocalId seeds, LocalId middle, LocalId inputs, std::size_t features, std::size_t classes) {
+    batch.seeds = seeds;
+    batch.nodes.resize(inputs);
+    batch.layers = {random_mfg(51, middle, inputs, 7), random_mfg(52, seeds, middle, 5)};
+    rows = random_floats(53, inputs * features);
+    CounterRng rng(54);
+    for (LocalId v = 0; v < inputs; ++v) {
+      degrees.push_back(static_cast<float>(8 + rng.below(20)));
+    }
+    for (LocalId v = 0; v < seeds; ++v) {
+      labels.push_back(static_cast<std::int64_t>(rng.below(classes)));
+    }
+  }
+  [[nodiscard]] Lesson lesson() const {
+    return {
+        .batch = &batch, .rows = std::as_bytes(std::span(rows)).data(), .degrees = degrees, .labels = labels};
+  }
+};
+
+std::unique_ptr<Learner> make_learner(const LearnerOptions& options) {
+  auto learner = Learner::create(options);
+  EXPECT_TRUE(learner.ok()) << learner.error().message;
+  return std::move(learner).value();
+}
+
+std::vector<float> copy(std::span<const float> values) {
+  return {values.begin(), values.end()};
+}
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+struct ModelCase {
+  const char* kind;
+  std::size_t features, hidden, classes;
+  friend void PrintTo(const ModelCase& c, std::ostream* out) {
+    *out << c.kind << ' ' << c.features << '-' << c.hidden << '-' << c.classes;
+  }
+};
+
+class EveryModel : public ::testing::TestWithParam<ModelCase> {
+ protected:
+  [[nodiscard]] LearnerOptions options() const {
+    const ModelCase& given = GetParam();
+    return {.model = given.kind,
+            .features = given.features,
+            .hidden = given.hidden,
+            .classes = given.classes,
+            .heads = 2,
+            .dropout = 0};
+  }
+};
+
+TEST_P(EveryModel, LossAndGradientEqualTheDenseModelsAndItsFiniteDifferences) {
+  const ModelCase& given = GetParam();
+  const Case data(9, 20, 40, given.features, given.classes);
+  const auto learner = make_learner(options());
+  // Biases start at zero: other values show a bias that is left out.
+  const std::vector<float> values = random_floats(55, learner->parameters().size());
+  std::ranges::copy(values, learner->parameters().begin());
+  Lesson lesson = data.lesson();
+  lesson.weight = 0.25;
+  const auto loss = learner->learn(lesson);
+  ASSERT_TRUE(loss.ok()) << loss.error().message;
+
+  const LiteralModel literal{given.kind, given.features, given.hidden, given.classes, 2};
+  std::vector<double> parameters(values.begin(), values.end());
+  const Dense x(data.batch.nodes.size(), given.features, data.rows);
+  const auto literal_loss = [&] {
+    return cross_entropy(literal.forward(data.batch.layers, data.degrees, x, parameters), data.labels);
+  };
+  EXPECT_NEAR(static_cast<double>(*loss), literal_loss(), 2e-5);
+  constexpr double kStep = 1e-6;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const double before = parameters[p];
+    parameters[p] = before + kStep;
+    const double above = literal_loss();
+    parameters[p] = before - kStep;
+    const double below = literal_loss();
+    parameters[p] = before;
+    const double slope = (above - below) / (2 * kStep);
+    ASSERT_NEAR(static_cast<double>(learner->gradient()[p]), 0.25 * slope, 2e-5 * (1 + std::abs(slope)))
+        << "parameter " << p << " of " << parameters.size();
+  }
+}
+
+TEST_P(EveryModel, InfersEachLayerAsTheDenseModelDoes) {
+  const ModelCase& given = GetParam();
+  const Case data(9, 20, 40, given.features, given.classes);
+  const auto learner = make_learner(options());
+  const LiteralModel literal{given.kind, given.features, given.hidden, given.classes, 2};
+  std::vector<float> x = data.rows;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const sample::Mfg& mfg = data.batch.layers[k];
+    std::vector<float> out(mfg.destinations * learner->outputs(k));
+    const Status done = learner->infer_layer(k, mfg, std::span(data.degrees).first(mfg.sources), x, out);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    x = out;
+  }
+  const std::vector<double> parameters(learner->parameters().begin(), learner->parameters().end());
+  const Dense expected = literal.forward(
+      data.batch.layers, data.degrees, Dense(data.batch.nodes.size(), given.features, data.rows), parameters);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(x[i]), expected.values[i], 1e-5) << "at element " << i;
+  }
+}
+
+TEST_P(EveryModel, DoesNotDependOnTheNumberOfThreads) {
+  const ModelCase& given = GetParam();
+  const Case data(300, 3000, 9000, given.features, given.classes);
+  LearnerOptions given_options = options();
+  given_options.dropout = 0.5;
+  std::vector<float> expected;
+  for (const std::size_t threads : std::vector<std::size_t>{1, 2, 3}) {
+    given_options.threads = threads;
+    const auto learner = make_learner(given_options);
+    for (int step = 0; step < 3; ++step) {
+      ASSERT_TRUE(learner->learn(data.lesson()).ok());
+      learner->update();
+    }
+    if (threads == 1) {
+      expected = copy(learner->parameters());
+    }
+    EXPECT_TRUE(same_bits(copy(learner->parameters()), expected)) << threads << " threads";
+  }
+}
+
+TEST_P(EveryModel, LowersTheLossOnOneBatch) {
+  const ModelCase& given = GetParam();
+  const Case data(30, 100, 300, given.features, given.classes);
+  LearnerOptions given_options = options();
+  given_options.learning_rate = 0.02;
+  const auto learner = make_learner(given_options);
+  const float first = *learner->learn(data.lesson());
+  for (int step = 0; step < 100; ++step) {
+    learner->update();
+    ASSERT_TRUE(learner->learn(data.lesson()).ok());
+  }
+  EXPECT_LT(*learner->learn(data.lesson()), 0.8F * first);
+}
+
+// Widths that make layers add up before they multiply, and the other way round.
+INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
+                         ::testing::Values(ModelCase{"sage", 5, 4, 3}, ModelCase{"sage", 40, 8, 2},
+                                           ModelCase{"gcn", 5, 4, 3}, ModelCase{"gcn", 40, 8, 2},
+                                           ModelCase{"gat", 5, 4, 3}, ModelCase{"gat", 40, 8, 2}));
+
+TEST(Learner, StartsFromValuesThatDependOnTheSeedAlone) {
+  LearnerOptions options{.features = 10, .classes = 3};
+  const auto first = make_learner(options);
+  options.threads = 2;
+  const auto second = make_learner(options);
+  options.seed = 2;
+  const auto other = make_learner(options);
+  EXPECT_TRUE(same_bits(copy(first->parameters()), copy(second->parameters())));
+  EXPECT_FALSE(same_bits(copy(first->parameters()), copy(other->parameters())));
+}
+
+TEST(Learner, DrawsAnotherDropoutMaskForEveryEpochBatchAndRank) {
+  Case data(9, 20, 40, 6, 3);
+  const auto learner = make_learner({.features = 6, .hidden = 64, .classes = 3});
+  std::set<float> losses;
+  for (const auto& [epoch, batch, rank] : std::vector<std::tuple<std::uint32_t, std::uint32_t, Rank>>{
+           {0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}}) {
+    data.batch.key = {epoch, batch, rank};
+    const float loss = *learner->learn(data.lesson());
+    EXPECT_EQ(*learner->learn(data.lesson()), loss);
+    losses.insert(loss);
+  }
+  EXPECT_EQ(losses.size(), 4U);
+}
+
+TEST(Learner, GetsTheSameBitsBesideOtherLearnersInTheProcess) {
+  const Case data(100, 1000, 3000, 32, 5);
+  const auto train = [&] {
+    const auto learner = make_learner({.features = 32, .hidden = 32, .classes = 5});
+    for (int step = 0; step < 5; ++step) {
+      EXPECT_TRUE(learner->learn(data.lesson()).ok());
+      learner->update();
+    }
+    return copy(learner->parameters());
+  };
+  const std::vector<float> alone = train();
+  std::vector<std::vector<float>> together(4);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& result : together) {
+      threads.emplace_back([&] { result = train(); });
+    }
+  }
+  for (const auto& result : together) {
+    EXPECT_TRUE(same_bits(result, alone));
+  }
+}
+
+TEST(Learner, ReadsRowsOfHalfPrecision) {
+  const Case data(9, 20, 40, 6, 3);
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    std::vector<std::uint16_t> halves(data.rows.size());
+    std::vector<float> widened(data.rows.size());
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      halves[i] = type == DType::kF16 ? f32_to_f16(data.rows[i]) : f32_to_bf16(data.rows[i]);
+      widened[i] = type == DType::kF16 ? f16_to_f32(halves[i]) : bf16_to_f32(halves[i]);
+    }
+    const auto learner = make_learner({.features = 6, .hidden = 8, .classes = 3});
+    Lesson lesson = data.lesson();
+    lesson.rows = std::as_bytes(std::span(widened)).data();
+    const float expected = *learner->learn(lesson);
+    lesson.rows = std::as_bytes(std::span(halves)).data();
+    lesson.dtype = type;
+    EXPECT_EQ(*learner->learn(lesson), expected) << name_of(type);
+  }
+}
+
+TEST(Learner, RefusesModelsItDoesNotHave) {
+  const auto unknown = Learner::create({.model = "sagee", .features = 4, .classes = 2});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, Errc::kInvalidArgument);
+  EXPECT_THAT(unknown.error().message, HasSubstr("'sagee', did you mean 'sage'?"));
+  const auto uneven =
+      Learner::create({.model = "gat", .features = 4, .hidden = 10, .classes = 2, .heads = 4});
+  ASSERT_FALSE(uneven.ok());
+  EXPECT_THAT(uneven.error().message, HasSubstr("10 hidden units"));
+  const auto all_dropped = Learner::create({.features = 4, .classes = 2, .dropout = 1});
+  ASSERT_FALSE(all_dropped.ok());
+}
+
+}  // namespace
+}  // namespace rudder::train
