@@ -14,6 +14,7 @@
 #include "rudder/core/machine.h"
 #include "rudder/transport/transport.h"
 
+#include "transport/outstanding.h"
 #include "transport/rank_list.h"
 #include "transport/tally.h"
 
@@ -31,6 +32,7 @@ struct Message {
 
 /// A body on its way back to its sender.
 struct Returned {
+  Rank to = 0;
   AlignedBytes body;
   std::function<void(AlignedBytes)> recycle;
 };
@@ -148,16 +150,14 @@ class Loopback final : public Transport {
   void handle(Returned returned);
   void handle(Closed closed);
   /// Sends a delivered or dropped body home; a sender that has gone needs it no more.
-  void give_back(Rank sender, AlignedBytes body, std::function<void(AlignedBytes)> recycle);
+  void give_back(Rank sender, Rank to, AlignedBytes body, std::function<void(AlignedBytes)> recycle);
 
   const std::shared_ptr<Hub> hub_;
   const Rank rank_;
   Receiver* receiver_ = nullptr;  ///< set before the progress thread starts
   Tally tally_;
 
-  std::mutex mutex_;
-  std::condition_variable drained_;
-  std::size_t outstanding_ = 0;  ///< messages whose body is not back yet; guarded by mutex_
+  Outstanding outstanding_;
   std::jthread progress_;
 };
 
@@ -169,7 +169,7 @@ Loopback::~Loopback() {
   }
   for (Event& event : inbox.take_rest()) {
     if (auto* message = std::get_if<Message>(&event)) {
-      give_back(message->from, std::move(message->body), std::move(message->recycle));
+      give_back(message->from, rank_, std::move(message->body), std::move(message->recycle));
     }
   }
   hub_->set_state(rank_, State::kClosed);
@@ -232,10 +232,7 @@ void Loopback::send(Rank to, std::span<const std::byte> header, AlignedBytes bod
   RUDDER_CHECK(to < world(), "send: no such rank");
   RUDDER_CHECK(header.size() <= kMaxHeaderBytes, "send: header too long");
   RUDDER_CHECK(body_bytes <= body.size(), "send: body shorter than body_bytes");
-  {
-    const std::lock_guard lock(mutex_);
-    ++outstanding_;
-  }
+  outstanding_.add(to);
   Event event(std::in_place_type<Message>);
   auto& message = *std::get_if<Message>(&event);
   message.from = rank_;
@@ -245,18 +242,12 @@ void Loopback::send(Rank to, std::span<const std::byte> header, AlignedBytes bod
   message.body_bytes = body_bytes;
   message.recycle = std::move(recycle);
   if (!hub_->inboxes[to].push(event, tally_, header.size() + body_bytes)) {
-    give_back(rank_, std::move(message.body), std::move(message.recycle));
+    give_back(rank_, to, std::move(message.body), std::move(message.recycle));
   }
 }
 
 Status Loopback::flush(Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  if (!drained_.wait_until(lock, deadline.at(), [&] { return outstanding_ == 0; })) {
-    return Error{Errc::kTimeout,
-                 fmt::format("loopback rank {}: {} messages not taken by their receivers in time", rank_,
-                             outstanding_)};
-  }
-  return {};
+  return outstanding_.wait(fmt::format("loopback rank {}", rank_), deadline);
 }
 
 void Loopback::run() {
@@ -275,18 +266,14 @@ void Loopback::handle(Message message) {
     std::memcpy(landing, message.body.data(), message.body_bytes);
     receiver_->received(message.from, header, {landing, message.body_bytes});
   }
-  give_back(message.from, std::move(message.body), std::move(message.recycle));
+  give_back(message.from, rank_, std::move(message.body), std::move(message.recycle));
 }
 
 void Loopback::handle(Returned returned) {
   if (returned.recycle) {
     returned.recycle(std::move(returned.body));
   }
-  {
-    const std::lock_guard lock(mutex_);
-    --outstanding_;
-  }
-  drained_.notify_all();
+  outstanding_.remove(returned.to);
 }
 
 void Loopback::handle(Closed closed) {
@@ -294,8 +281,8 @@ void Loopback::handle(Closed closed) {
                          {Errc::kPeer, fmt::format("loopback rank {}: rank {} closed", rank_, closed.peer)});
 }
 
-void Loopback::give_back(Rank sender, AlignedBytes body, std::function<void(AlignedBytes)> recycle) {
-  Event event(std::in_place_type<Returned>, Returned{std::move(body), std::move(recycle)});
+void Loopback::give_back(Rank sender, Rank to, AlignedBytes body, std::function<void(AlignedBytes)> recycle) {
+  Event event(std::in_place_type<Returned>, Returned{to, std::move(body), std::move(recycle)});
   hub_->inboxes[sender].push(event);
 }
 

@@ -203,15 +203,7 @@ void UcxTransport::finish(Outgoing& message) {
   }
   const Rank to = message.to;
   in_flight_.erase(message.self);
-  bool drained = false;
-  {
-    const std::lock_guard lock(mutex_);
-    --outstanding_[to];
-    drained = --outstanding_sum_ == 0;
-  }
-  if (drained) {
-    changed_.notify_all();
-  }
+  outstanding_.remove(to);
 }
 
 ucs_status_t UcxTransport::accept(std::span<const std::byte> frame_bytes, void* data, std::size_t length,

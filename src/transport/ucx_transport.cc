@@ -19,12 +19,7 @@ Result<std::unique_ptr<Transport>> UcxTransport::create(Rank rank, Rank world) {
 }
 
 UcxTransport::UcxTransport(Rank rank, Rank world, std::unique_ptr<UcxWorker> worker)
-    : rank_(rank),
-      world_(world),
-      worker_(std::move(worker)),
-      peers_(world),
-      outstanding_(world, 0),
-      welcomed_(world, false) {
+    : rank_(rank), world_(world), worker_(std::move(worker)), peers_(world), welcomed_(world, false) {
   for (Rank r = 0; r < world; ++r) {
     peers_[r].owner = this;
     peers_[r].rank = r;
@@ -116,11 +111,10 @@ void UcxTransport::enqueue(std::list<Outgoing>& message) {
   Outgoing& out = message.front();
   out.owner = this;
   out.self = message.begin();
+  outstanding_.add(out.to);
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    ++outstanding_[out.to];
-    ++outstanding_sum_;
     queue_.splice(queue_.end(), message);
     wake = std::exchange(sleeping_, false);
   }
@@ -142,19 +136,7 @@ void UcxTransport::run_on_progress_thread(std::function<void()> task) {
 }
 
 Status UcxTransport::flush(Deadline deadline) {
-  {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_until(lock, deadline.at(), [&] { return outstanding_sum_ == 0; })) {
-      std::vector<Rank> slow;
-      for (Rank r = 0; r < world_; ++r) {
-        if (outstanding_[r] != 0) {
-          slow.push_back(r);
-        }
-      }
-      return Error{Errc::kTimeout, fmt::format("{}: flush: {} messages not taken by {} in time", who(),
-                                               outstanding_sum_, rank_list(slow))};
-    }
-  }
+  RUDDER_TRY(outstanding_.wait(who(), deadline));
   const auto round = std::make_shared<FlushRound>();
   run_on_progress_thread([this, round] { begin_flush(round); });
   std::unique_lock lock(round->mutex);

@@ -13,6 +13,7 @@
 
 #include "rudder/transport/transport.h"
 
+#include "transport/outstanding.h"
 #include "transport/tally.h"
 #include "transport/ucx_frame.h"
 #include "transport/ucx_worker.h"
@@ -121,6 +122,7 @@ class UcxTransport final : public Transport {
   std::unique_ptr<UcxWorker> worker_;
   Receiver* receiver_ = nullptr;  ///< set before the progress thread starts
   Tally tally_;
+  Outstanding outstanding_;
 
   // Progress thread only.
   std::vector<Peer> peers_;
@@ -136,8 +138,6 @@ class UcxTransport final : public Transport {
   std::list<std::function<void()>> tasks_;
   bool sleeping_ = false;
   bool stop_ = false;
-  std::vector<std::size_t> outstanding_;  ///< per rank, messages not finished
-  std::size_t outstanding_sum_ = 0;
   bool connecting_ = false;
   std::vector<bool> welcomed_;
   std::optional<Error> first_failure_;

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -12,7 +14,10 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <ucs/config/global_opts.h>
+#include <ucs/debug/log_def.h>
 #include <unistd.h>
+
+#include "rudder/core/log.h"
 
 namespace rudder::transport {
 namespace {
@@ -25,14 +30,27 @@ namespace {
                       transports == nullptr ? "all" : transports, devices == nullptr ? "all" : devices)};
 }
 
+/// UCX prints on standard output, where only results belong.
+ucs_log_func_rc_t pass_log_on(const char* /*file*/, unsigned /*line*/, const char* /*function*/,
+                              ucs_log_level_t level, const ucs_log_component_config_t* /*component*/,
+                              const char* format, va_list arguments) {
+  std::array<char, 512> text{};
+  // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): UCX started the list
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  const LogLevel ours = level <= UCS_LOG_LEVEL_WARN ? LogLevel::kWarning : LogLevel::kInfo;
+  log(ours, fmt::format("UCX: {}", text.data()));
+  return UCS_LOG_FUNC_RC_STOP;
+}
+
 /// Every failure reaches the caller as a value, so UCX's warnings on unusual machines (containers without
 /// InfiniBand, say) are noise unless asked for.
-void quieten_log() {
+void route_log() {
   static std::once_flag once;
   std::call_once(once, [] {
     if (std::getenv("UCX_LOG_LEVEL") == nullptr) {
       ucs_global_opts_set_value_modifiable("LOG_LEVEL", "error");
     }
+    ucs_log_push_handler(pass_log_on);
   });
 }
 
@@ -67,7 +85,7 @@ Status UcxWorker::open_context(Rank world) {
 }
 
 Status UcxWorker::open(Rank world, std::size_t header_bytes) {
-  quieten_log();
+  route_log();
   RUDDER_TRY(open_context(world));
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;

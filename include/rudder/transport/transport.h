@@ -84,10 +84,12 @@ class Transport {
 /// All ranks in one process; each endpoint has a progress thread, as UCX has.
 [[nodiscard]] std::vector<std::unique_ptr<Transport>> make_loopback_transports(Rank world);
 
-/// Token-bucket link of `bits_per_second` each way (full duplex) in front of `inner`, for machines without
-/// network namespaces: messages leave after their bytes have been paid for, and are delivered to the receiver
-/// after they have been paid for again on the way in. `burst_bytes` may go at once. Counts the bytes of
-/// TransportCounters.
+/// Token-bucket link of `bits_per_second` (positive) each way, full duplex, in front of `inner`, for machines
+/// without network namespaces. Messages leave after their bytes have been paid for, and are delivered once
+/// the receiver's side has had time for them too: several senders share its rate, a single one is not delayed
+/// twice. `burst_bytes` may go at once. Counts the bytes of TransportCounters; messages to oneself are free.
+/// The receiver is called on a thread of the decorator, after bodies have waited in memory of its own;
+/// refused bodies have been carried by then.
 [[nodiscard]] std::unique_ptr<Transport> make_shaped_transport(std::unique_ptr<Transport> inner,
                                                                double bits_per_second,
                                                                std::size_t burst_bytes);
