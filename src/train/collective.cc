@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,41 +72,74 @@ class LoneCollective final : public Collective {
   Status sum(std::span<std::uint64_t> /*values*/) override { return {}; }
   Status max(std::span<std::uint64_t> /*values*/) override { return {}; }
   Status barrier() override { return {}; }
+  void set_peer_check(std::function<Status()> /*check*/) override {}
+};
+
+/// Gloo's group with two things c10d does not offer: a time limit of our own, and an end from outside.
+class GlooGroup final : public c10d::ProcessGroupGloo {
+ public:
+  using c10d::ProcessGroupGloo::ProcessGroupGloo;
+
+  void wait_forever() {
+    for (const auto& context : contexts_) {
+      context->setTimeout(std::chrono::hours(24 * 365));
+    }
+  }
+  /// Fails what is under way and all that follows, here and at the peers: Gloo closes all connections when a
+  /// wait for any message times out, and nobody sends this one.
+  void abort() noexcept {
+    try {
+      std::vector<at::Tensor> nothing = {at::zeros({1}, at::kByte)};
+      constexpr int kUnusedTag = 0x61626f72;
+      recv(nothing, rank_ == 0 ? 1 : 0, kUnusedTag)->wait(std::chrono::milliseconds(1));
+    } catch (...) {
+    }
+  }
 };
 
 class GlooCollective final : public Collective {
  public:
-  GlooCollective(const RankInfo& who, c10::intrusive_ptr<c10d::ProcessGroupGloo> group)
-      : rank_(who.rank), world_(who.world), group_(std::move(group)) {}
+  GlooCollective(const RankInfo& who, c10::intrusive_ptr<GlooGroup> group, Duration deadline)
+      : rank_(who.rank), world_(who.world), deadline_(deadline), group_(std::move(group)) {}
+  ~GlooCollective() override {
+    if (failed_ || !started_.empty()) {
+      group_->abort();
+    }
+  }
 
   Rank rank() const override { return rank_; }
   Rank world() const override { return world_; }
+  void set_peer_check(std::function<Status()> check) override { check_ = std::move(check); }
 
   Status start_sum(std::span<float> values) override {
-    return guard("gradient sum", [&] { started_.push_back(start(values, at::kFloat, c10d::ReduceOp::SUM)); });
+    return guard("gradient sum", [&]() -> Status {
+      started_.push_back(start(values, at::kFloat, c10d::ReduceOp::SUM));
+      return {};
+    });
   }
   Status finish_sums() override {
-    return guard("gradient sum", [&] {
+    return guard("gradient sum", [&]() -> Status {
       for (auto& work : started_) {
-        work->wait();
+        RUDDER_TRY(finish(*work));
       }
       started_.clear();
+      return {};
     });
   }
   Status sum(std::span<double> values) override {
-    return guard("sum", [&] { start(values, at::kDouble, c10d::ReduceOp::SUM)->wait(); });
+    return guard("sum", [&] { return finish(*start(values, at::kDouble, c10d::ReduceOp::SUM)); });
   }
   // Two's complement: signed and unsigned sums have the same bits.
   Status sum(std::span<std::uint64_t> values) override {
-    return guard("sum", [&] { start(values, at::kLong, c10d::ReduceOp::SUM)->wait(); });
+    return guard("sum", [&] { return finish(*start(values, at::kLong, c10d::ReduceOp::SUM)); });
   }
   Status max(std::span<std::uint64_t> values) override {
     RUDDER_CHECK(std::ranges::all_of(values, [](std::uint64_t value) { return value >> 63 == 0; }),
                  "maxima are of values below 2^63");
-    return guard("maximum", [&] { start(values, at::kLong, c10d::ReduceOp::MAX)->wait(); });
+    return guard("maximum", [&] { return finish(*start(values, at::kLong, c10d::ReduceOp::MAX)); });
   }
   Status barrier() override {
-    return guard("barrier", [&] { group_->barrier()->wait(); });
+    return guard("barrier", [&] { return finish(*group_->barrier()); });
   }
 
  private:
@@ -118,20 +152,45 @@ class GlooCollective final : public Collective {
     options.reduceOp = how;
     return group_->allreduce(tensors, options);
   }
+
+  Status finish(c10d::Work& work) {
+    const auto slice = std::chrono::ceil<std::chrono::milliseconds>(deadline_);
+    for (int waited = 0; waited < kMostDeadlines; ++waited) {
+      try {
+        work.wait(slice);
+        return {};
+      } catch (...) {
+        if (work.isCompleted()) {
+          throw;
+        }
+      }
+      if (!check_) {
+        break;
+      }
+      RUDDER_TRY(check_());
+    }
+    return Error{Errc::kTimeout, "some rank did not take part in time"};
+  }
+
   template <class Call>
   Status guard(const char* what, Call&& call) {
-    Status status =
-        catch_torch([&] { return fmt::format("rank {}: {} over {} ranks", rank_, what, world_); }, call);
-    if (!status.ok() && status.error().code == Errc::kInternal) {
-      return Error{Errc::kPeer, status.error().message};
+    const auto context = [&] { return fmt::format("rank {}: {} over {} ranks", rank_, what, world_); };
+    Status status;
+    const Status thrown = catch_torch(context, [&] { status = call(); });
+    failed_ = failed_ || !thrown.ok() || !status.ok();
+    if (!thrown.ok()) {
+      return Error{Errc::kPeer, thrown.error().message};
     }
-    return status;
+    return status.ok() ? status : status.error().in(context());
   }
 
   Rank rank_;
   Rank world_;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  Duration deadline_;
+  c10::intrusive_ptr<GlooGroup> group_;
   std::vector<c10::intrusive_ptr<c10d::Work>> started_;
+  std::function<Status()> check_;
+  bool failed_ = false;
 };
 
 Result<std::shared_ptr<::gloo::transport::Device>> make_device(const RankInfo& who) {
@@ -159,16 +218,16 @@ Result<std::unique_ptr<Collective>> make_collective(const RankInfo& who, transpo
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(deadline);
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   options->devices.push_back(std::move(device));
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
+  c10::intrusive_ptr<GlooGroup> group;
   const auto context = [&] {
     return fmt::format("rank {} cannot connect to the other {} ranks", who.rank, who.world - 1);
   };
   RUDDER_TRY(catch_torch(context, [&] {
-    group = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10::make_intrusive<RendezvousStore>(rendezvous, timeout), static_cast<int>(who.rank),
-        static_cast<int>(who.world), options);
+    group = c10::make_intrusive<GlooGroup>(c10::make_intrusive<RendezvousStore>(rendezvous, timeout),
+                                           static_cast<int>(who.rank), static_cast<int>(who.world), options);
+    group->wait_forever();
   }));
-  auto collective = std::make_unique<GlooCollective>(who, std::move(group));
+  auto collective = std::make_unique<GlooCollective>(who, std::move(group), deadline);
   RUDDER_TRY(collective->barrier());
   return std::unique_ptr<Collective>(std::move(collective));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -16,7 +17,8 @@ namespace rudder::train {
 
 /// Collective calls of one rank. All ranks must make the same calls in the same order with equal lengths. The
 /// order of additions depends on the world size and the length alone, and every rank gets the same bits. One
-/// thread uses an object at a time. After an error only destruction is allowed.
+/// thread uses an object at a time. After an error only destruction is allowed; it breaks the connections, so
+/// that the other ranks' calls fail too.
 class Collective {
  public:
   Collective() = default;
@@ -37,11 +39,17 @@ class Collective {
   [[nodiscard]] virtual Status max(std::span<std::uint64_t> values) = 0;
   /// Returns after every rank has called it.
   [[nodiscard]] virtual Status barrier() = 0;
+
+  /// Asked whenever a call has waited for another `deadline`: whether the peers are still there. An error
+  /// ends the call with it; without a check the first deadline does, and at the latest kMostDeadlines of them
+  /// do.
+  virtual void set_peer_check(std::function<Status()> check) = 0;
+  static constexpr int kMostDeadlines = 60;
 };
 
 /// c10d's Gloo back-end: one connection to every peer, from GLOO_SOCKET_IFNAME's address when it is set, else
-/// from the local address that reaches the master. Each call ends within `deadline`. With world 1 there is no
-/// network and `rendezvous` is not used.
+/// from the local address that reaches the master. Connecting ends within `deadline`; for later calls see
+/// set_peer_check. With world 1 there is no network and `rendezvous` is not used.
 [[nodiscard]] Result<std::unique_ptr<Collective>> make_collective(const RankInfo& who,
                                                                   transport::Rendezvous& rendezvous,
                                                                   Duration deadline);

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <functional>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -192,6 +193,42 @@ TEST(Collective, TimesOutWhenAPeerNeverComes) {
   auto collective = make_collective({.rank = 0, .world = 2, .host = "h"}, rendezvous, from_seconds(0.3));
   ASSERT_FALSE(collective.ok());
   EXPECT_THAT(collective.error().message, HasSubstr("rank 0 cannot connect to the other 1 ranks"));
+}
+
+/// Rank 0's error when rank 1 is there but never takes part.
+Error error_of_lonely_sum(Duration deadline, const std::function<Status()>& check) {
+  testing::MemoryRendezvous rendezvous;
+  std::latch done(1);
+  std::jthread other([&] {
+    auto collective = make_collective({.rank = 1, .world = 2, .host = "h"}, rendezvous, kPatience);
+    ASSERT_TRUE(collective.ok()) << collective.error().message;
+    done.wait();
+  });
+  auto collective = make_collective({.rank = 0, .world = 2, .host = "h"}, rendezvous, deadline);
+  EXPECT_TRUE(collective.ok()) << collective.error().message;
+  (*collective)->set_peer_check(check);
+  std::vector<double> values = {1};
+  const Status status = (*collective)->sum(values);
+  EXPECT_FALSE(status.ok());
+  collective->reset();  // must not wait for the sum that is still under way
+  done.count_down();
+  return status.ok() ? Error{} : status.error();
+}
+
+TEST(Collective, EndsAWaitAtTheDeadlineWithoutAPeerCheck) {
+  const Error error = error_of_lonely_sum(from_seconds(0.2), {});
+  EXPECT_EQ(error.code, Errc::kTimeout);
+  EXPECT_THAT(error.message, HasSubstr("rank 0: sum over 2 ranks: some rank did not take part in time"));
+}
+
+TEST(Collective, GoesOnWaitingWhileThePeersAreThere) {
+  int asked = 0;
+  const Error error = error_of_lonely_sum(from_seconds(0.05), [&]() -> Status {
+    return ++asked < 3 ? Status() : Error{Errc::kPeer, "rank 1 (host b): gone"};
+  });
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(error.code, Errc::kPeer);
+  EXPECT_THAT(error.message, HasSubstr("rank 1 (host b): gone"));
 }
 
 TEST(TcpRendezvous, CarriesBytesBetweenRanksInBothDirections) {
