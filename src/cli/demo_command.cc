@@ -13,6 +13,7 @@
 #include "rudder/graph/generators.h"
 #include "rudder/graph/graph.h"
 #include "rudder/graph/partition.h"
+#include "rudder/launch/process.h"
 #include "rudder/report/demo_report.h"
 #include "rudder/report/progress.h"
 #include "rudder/sim/record.h"
@@ -64,6 +65,8 @@ class Demo final : public Command {
     RUDDER_TRY(prepare_folder());
     RUDDER_TRY(make_partition());
     RUDDER_TRY(find_minimum());
+    const launch::SignalScope
+        signals;  // the cluster's namespaces must go before a signal may end this process
     RUDDER_ASSIGN(Cluster cluster, Cluster::create({.executable = program.executable,
                                                     .hosts = partition_.parts,
                                                     .link_bits_per_second = link_rate_,
@@ -223,7 +226,9 @@ class Demo final : public Command {
       row.wire_bytes += epoch.wire_bytes;
     }
     row.link_bytes = finished.link_bytes;
-    row.ratio_to_min = sim::ratio(row.fetched, report_.min_fetched);
+    row.ratio_to_min = report_.min_fetched == 0
+                           ? 1
+                           : static_cast<double>(row.fetched) / static_cast<double>(report_.min_fetched);
     row.val_accuracy = finished.result.val_accuracy;
     row.test_accuracy = finished.result.test_accuracy;
     row.loss_digest = finished.result.loss_digest;

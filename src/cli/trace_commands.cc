@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
-#include <mutex>
 
 #include <fmt/format.h>
 
@@ -110,44 +108,23 @@ class TraceReplay final : public Command {
     return {};
   }
 
-  /// The chosen rows, then those of `min` when it was not chosen: the ratios need it.
   Result<std::vector<sim::ReplayRow>> replay(const cache::Trace& trace) const {
-    std::vector<const cache::PolicyInfo*> policies = chosen_;
-    RUDDER_ASSIGN(const cache::PolicyInfo* minimum, cache::find_policy("min"));
-    if (std::find(policies.begin(), policies.end(), minimum) == policies.end()) {
-      policies.push_back(minimum);
-    }
     report::Progress progress("replay");
-    std::mutex mutex;
-    std::size_t done = 0;
-    return sim::replay_all(trace, policies, settings_, sizes_, threads_, [&](const sim::ReplayRow& row) {
-      const std::lock_guard lock(mutex);
-      ++done;
-      progress.update(static_cast<double>(done) / static_cast<double>(policies.size() * sizes_.size()),
-                      row.policy);
+    const auto total = static_cast<double>(chosen_.size() * sizes_.size());
+    double done = 0;
+    return sim::replay_all(trace, chosen_, settings_, sizes_, threads_, [&](const sim::ReplayRow& row) {
+      done += 1;
+      progress.update(done / total, row.policy);
     });
   }
 
   void print(const std::vector<sim::ReplayRow>& rows) const {
-    std::map<std::string, std::uint64_t> minimum;
-    for (const sim::ReplayRow& row : rows) {
-      if (row.policy == "min") {
-        minimum[row.buffer] = row.counts.fetched;
-      }
-    }
     Json list = Json::array();
     report::TextTable table(
         {"policy", "buffer", "slots", "requests", "hits", "fetched", "bypassed", "/ none", "/ min"});
     for (const sim::ReplayRow& row : rows) {
-      const bool chosen = std::any_of(chosen_.begin(), chosen_.end(), [&](const cache::PolicyInfo* info) {
-        return info->name == row.policy;
-      });
-      if (!chosen) {
-        continue;
-      }
-      // Without a buffer every request is fetched, so requests are what `none` fetches.
-      const double to_none = sim::ratio(row.counts.fetched, row.counts.requests);
-      const double to_min = sim::ratio(row.counts.fetched, minimum[row.buffer]);
+      const double to_none = row.ratio_to_none();
+      const double to_min = row.ratio_to_min().value_or(0);
       list.push_back({{"policy", row.policy},
                       {"buffer", row.buffer},
                       {"slots", row.slots},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -14,7 +15,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,56 +50,53 @@ class Fd {
   int fd_ = -1;
 };
 
-/// Blocks the signals that the supervisor reads from a descriptor; restores the old mask at the end.
-class SignalReader {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<SignalReader>> create(bool pass_signals) {
-    auto reader = std::unique_ptr<SignalReader>(new SignalReader);
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    if (pass_signals) {
-      sigaddset(&set, SIGINT);
-      sigaddset(&set, SIGTERM);
-      sigaddset(&set, SIGHUP);
-    }
-    if (::pthread_sigmask(SIG_BLOCK, &set, &reader->old_) != 0) {
-      return errno_error("cannot block signals");
-    }
-    reader->blocked_ = true;
-    reader->fd_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!reader->fd_.open()) {
-      return errno_error("cannot create a signal descriptor");
-    }
-    return reader;
-  }
-  ~SignalReader() {
-    if (blocked_) {
-      ::pthread_sigmask(SIG_SETMASK, &old_, nullptr);
-    }
-  }
-  SignalReader(const SignalReader&) = delete;
-  SignalReader& operator=(const SignalReader&) = delete;
+// Signal handlers reach nothing but globals. A pipe wakes the supervisor's poll().
+std::atomic<int> waiting_signal{0};
+std::atomic<int> wake_fd{-1};
+static_assert(std::atomic<int>::is_always_lock_free);
+int scopes = 0;  // nesting of SignalScope; used by one thread at a time
+constexpr std::array<int, 4> kHandled = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+std::array<struct sigaction, kHandled.size()> previous_actions;
 
-  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  [[nodiscard]] const sigset_t& old_mask() const noexcept { return old_; }
-  /// The next pending signal other than SIGCHLD, or 0.
-  [[nodiscard]] int take() const {
-    signalfd_siginfo info{};
-    int signal = 0;
-    while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      if (info.ssi_signo != SIGCHLD) {
-        signal = static_cast<int>(info.ssi_signo);
-      }
+extern "C" void note_signal(int signal) {
+  const int saved = errno;
+  if (signal != SIGCHLD) {
+    waiting_signal.store(signal, std::memory_order_relaxed);
+  }
+  if (const int fd = wake_fd.load(std::memory_order_relaxed); fd >= 0) {
+    static_cast<void>(!::write(fd, "", 1));
+  }
+  errno = saved;
+}
+
+/// The pipe that note_signal() writes to while one lives.
+class WakePipe {
+ public:
+  [[nodiscard]] Status open() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+      return errno_error("cannot create a pipe");
     }
-    return signal;
+    read_ = Fd(ends[0]);
+    write_ = Fd(ends[1]);
+    wake_fd.store(ends[1], std::memory_order_relaxed);
+    return {};
+  }
+  WakePipe() = default;
+  ~WakePipe() { wake_fd.store(-1, std::memory_order_relaxed); }
+  WakePipe(const WakePipe&) = delete;
+  WakePipe& operator=(const WakePipe&) = delete;
+
+  [[nodiscard]] int fd() const noexcept { return read_.get(); }
+  void drain() const {
+    std::array<char, 64> ignored;
+    while (::read(read_.get(), ignored.data(), ignored.size()) > 0) {
+    }
   }
 
  private:
-  SignalReader() = default;
-  sigset_t old_{};
-  bool blocked_ = false;
-  Fd fd_;
+  Fd read_;
+  Fd write_;
 };
 
 /// One output of a child, cut into lines.
@@ -153,10 +150,9 @@ struct Child {
   Exit exit;
 };
 
-[[noreturn]] void exec_child(const Command& command, const sigset_t& mask, int out, int err) {
+[[noreturn]] void exec_child(const Command& command, int out, int err) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
   for (const auto& [name, value] : command.environment) {
@@ -181,7 +177,7 @@ struct Child {
   ::_exit(127);
 }
 
-Result<Child> start_child(const Command& command, const sigset_t& mask) {
+Result<Child> start_child(const Command& command) {
   Child child;
   child.command = &command;
   child.exit.name = command.name;
@@ -201,7 +197,7 @@ Result<Child> start_child(const Command& command, const sigset_t& mask) {
     return errno_error("cannot start " + command.name);
   }
   if (child.pid == 0) {
-    exec_child(command, mask, write_ends[0].get(), write_ends[1].get());
+    exec_child(command, write_ends[0].get(), write_ends[1].get());
   }
   ::setpgid(child.pid, child.pid);  // also here, so that a signal sent at once reaches the group
   child.running = true;
@@ -221,13 +217,12 @@ void record_exit(Child& child, int status) {
 
 class Supervisor {
  public:
-  Supervisor(const SuperviseOptions& options, const SignalReader& signals)
-      : options_(options), signals_(signals) {}
+  Supervisor(const SuperviseOptions& options, const WakePipe& wake) : options_(options), wake_(wake) {}
 
   Status start(const std::vector<Command>& commands) {
     children_.reserve(commands.size());
     for (const Command& command : commands) {
-      auto child = start_child(command, signals_.old_mask());
+      auto child = start_child(command);
       if (!child) {
         signal_all(SIGKILL);
         run();
@@ -252,7 +247,7 @@ class Supervisor {
       wait_for_event(started, now);
       read_outputs();
       reap();
-      if (const int signal = signals_.take(); signal != 0) {
+      if (const int signal = options_.pass_signals ? SignalScope::take() : 0; signal != 0) {
         result_.received_signal = signal;
         end_all(signal);
       }
@@ -293,7 +288,7 @@ class Supervisor {
     if (ending_ && !killed_) {
       wake = std::min(wake, kill_at_);
     }
-    std::vector<pollfd> fds = {{signals_.fd(), POLLIN, 0}};
+    std::vector<pollfd> fds = {{wake_.fd(), POLLIN, 0}};
     for (const Child& child : children_) {
       for (const LineReader& output : child.outputs) {
         if (output.fd.open()) {
@@ -303,6 +298,7 @@ class Supervisor {
     }
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(std::max(wake - now, Duration{0}));
     ::poll(fds.data(), fds.size(), static_cast<int>(wait.count()));
+    wake_.drain();
   }
 
   void read_outputs() {
@@ -332,7 +328,7 @@ class Supervisor {
   }
 
   const SuperviseOptions& options_;
-  const SignalReader& signals_;
+  const WakePipe& wake_;
   std::vector<Child> children_;
   SuperviseResult result_;
   bool ending_ = false;
@@ -341,6 +337,32 @@ class Supervisor {
 };
 
 }  // namespace
+
+SignalScope::SignalScope() {
+  if (scopes++ > 0) {
+    return;
+  }
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kHandled.size(); ++i) {
+    ::sigaction(kHandled[i], &action, &previous_actions[i]);
+  }
+}
+
+SignalScope::~SignalScope() {
+  if (--scopes > 0) {
+    return;
+  }
+  for (std::size_t i = 0; i < kHandled.size(); ++i) {
+    ::sigaction(kHandled[i], &previous_actions[i], nullptr);
+  }
+}
+
+int SignalScope::take() noexcept {
+  return waiting_signal.exchange(0, std::memory_order_relaxed);
+}
 
 std::string Exit::describe() const {
   if (signal != 0) {
@@ -355,8 +377,10 @@ Result<SuperviseResult> supervise(const std::vector<Command>& commands, const Su
       return Error{Errc::kInvalidArgument, fmt::format("no command to run for {}", command.name)};
     }
   }
-  RUDDER_ASSIGN(const auto signals, SignalReader::create(options.pass_signals));
-  Supervisor supervisor(options, *signals);
+  const SignalScope signals;
+  WakePipe wake;
+  RUDDER_TRY(wake.open());
+  Supervisor supervisor(options, wake);
   RUDDER_TRY(supervisor.start(commands));
   return supervisor.run();
 }

@@ -44,6 +44,20 @@ struct SuperviseOptions {
   bool pass_signals = true;          ///< SIGINT, SIGTERM, SIGHUP sent to this process go on to the children
 };
 
+/// While one lives, SIGINT, SIGTERM and SIGHUP do not end this process but wait to be taken, so that whoever
+/// made something outside the process (network namespaces, children) can remove it first. May nest; handlers
+/// are those of the outermost. Whichever thread the system picks may receive the signal.
+class SignalScope {
+ public:
+  SignalScope();
+  ~SignalScope();
+  SignalScope(const SignalScope&) = delete;
+  SignalScope& operator=(const SignalScope&) = delete;
+
+  /// The signal that came last and was not taken yet, or 0.
+  [[nodiscard]] static int take() noexcept;
+};
+
 /// Runs all commands at once, each in a process group of its own that dies with this process. When one fails,
 /// the others are ended (SIGTERM to the group, after `grace` SIGKILL). Returns every child's exit in the
 /// order of `commands` and the index of the first failure; nothing is left running. Not reentrant (it owns
