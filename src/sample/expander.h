@@ -33,11 +33,9 @@ class Expander {
  public:
   Expander(graph::CscView topology, const std::vector<int>& fanout)
       : topology_(topology), fanout_(fanout), map_(topology.nodes()) {
-    std::size_t widest = 0;
     for (const int limit : fanout_) {
-      widest = std::max(widest, static_cast<std::size_t>(std::max(limit, 0)));
+      RUDDER_CHECK(limit >= -1, "a fan-out is a number of neighbours or -1");
     }
-    picks_.resize(widest);
   }
 
   /// `key` identifies the batch; hop h of node v draws from the stream (key, h, v).
@@ -111,6 +109,9 @@ class Expander {
                  std::vector<NodeId>& nodes, Mfg& mfg) {
     if (count == 0) {
       return;
+    }
+    if (picks_.size() < count) [[unlikely]] {
+      picks_.resize(count);
     }
     selector_.choose(rng, degree, count, picks_.data());
     for (std::uint64_t done = 0; done < count;) {
