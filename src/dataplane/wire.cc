@@ -21,11 +21,16 @@ void put_int(std::vector<std::byte>& out, std::uint64_t value, std::size_t bytes
   }
 }
 
+void put_text(std::vector<std::byte>& out, std::string_view text) {
+  for (const char c : text) {
+    out.push_back(static_cast<std::byte>(c));
+  }
+}
+
 void put_string(std::vector<std::byte>& out, std::string_view text) {
   const std::string_view cut = text.substr(0, kMaxString);
   put_int(out, cut.size(), 1);
-  const auto bytes = std::as_bytes(std::span(cut));
-  out.insert(out.end(), bytes.begin(), bytes.end());
+  put_text(out, cut);
 }
 
 std::uint64_t get_int(std::span<const std::byte> bytes) noexcept {
@@ -110,8 +115,7 @@ bool get_leb128(std::span<const std::byte> bytes, std::size_t& at, std::uint64_t
 
 std::vector<std::byte> encode_hello(const Hello& hello) {
   std::vector<std::byte> out;
-  const auto magic = std::as_bytes(std::span(kHelloMagic));
-  out.insert(out.end(), magic.begin(), magic.end());
+  put_text(out, {kHelloMagic.data(), kHelloMagic.size()});
   put_int(out, hello.protocol, 4);
   put_int(out, hello.world, 4);
   put_int(out, hello.rank, 4);

@@ -24,7 +24,7 @@ namespace rudder::dataplane {
 struct Batch {
   StepId step = 0;
   sample::SampledBatch sampled;
-  AlignedBytes rows;                 ///< sampled.nodes.size() rows in that order, in the graph's dtype
+  AlignedBytes rows;  ///< sampled.nodes.size() rows in that order, in the graph's dtype; may be longer
   std::vector<std::int64_t> labels;  ///< of the seeds
   cache::Counts counts;              ///< remote rows of this batch (the initial fill is counted with step 0)
   Transfer transfer;                 ///< what was moved for it
@@ -40,9 +40,10 @@ class BatchSource {
 
   /// Batches in the run.
   [[nodiscard]] virtual std::uint64_t total() const = 0;
-  /// The next batch, in order; at most total() calls. Errors name who was waited for.
+  /// The next batch, in order; at most total() calls. Errors name who was waited for, and come back from
+  /// every later call.
   [[nodiscard]] virtual Result<Batch> next() = 0;
-  /// Gives a batch's memory back for reuse. Optional.
+  /// Gives a batch's memory back for reuse. Optional; any thread.
   virtual void recycle(Batch batch) = 0;
 };
 
@@ -54,12 +55,16 @@ struct FeedOptions {
   std::uint32_t epochs = 1;
   std::size_t batch = 512;  ///< seeds a step of this rank, for VIP
   std::size_t threads = 1;  ///< sampling threads
-  std::uint32_t depth = 4;  ///< batches fetched or gathered ahead of the one in training
+  std::uint32_t depth = 4;  ///< batches asked for, fetched or gathered ahead of the one in training
 };
 
-/// Embedded form. Owns its threads (samplers, fetcher, gatherer), joins them on destruction. With policy
-/// `none`, or depth 0, everything happens inside next(), one after another. graph, part, schedule and plane
-/// must outlive the feed.
+/// Embedded form. Owns its threads (samplers, planner, gatherer), joins them on destruction at any moment.
+/// With policy `none`, or depth 0, everything happens inside next(), one after another. The rows of `part`
+/// must be published as table 0 by every rank, before or soon after. graph, part, schedule and plane must
+/// outlive the feed.
+///
+/// Memory beside the batches: slots rows of buffer, the misses of depth + 1 batches, and the sampled batches
+/// that the policy looks ahead.
 [[nodiscard]] Result<std::unique_ptr<BatchSource>> make_embedded_feed(const graph::PartitionedGraph& graph,
                                                                       const graph::Part& part,
                                                                       const sample::Schedule& schedule,

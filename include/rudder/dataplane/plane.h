@@ -23,9 +23,11 @@ struct PlaneOptions {
   Rank world = 1;
   std::string host;                      ///< for error messages
   Duration deadline = from_seconds(10);  ///< of every wait for a peer
-  std::size_t request_bytes = std::size_t{256}
-                              << 10;  ///< rows are pulled in requests of about this many bytes
-  std::uint32_t credits = 8;          ///< requests in flight an owner
+  /// Rows are pulled in requests of about this many bytes; at most 64 MiB.
+  std::size_t request_bytes = std::size_t{256} << 10;
+  std::uint32_t credits = 8;  ///< requests in flight an owner; at most 64
+  std::string session =
+      "dataplane";  ///< prefix of the rendezvous keys; one of its own for each plane of a run
 };
 
 /// What a pull moved.
@@ -44,42 +46,62 @@ struct Transfer {
   }
 };
 
-/// A started pull. Must be waited for (or the plane destroyed) before its destination memory goes away.
+/// A started pull.
 class Ticket;
 
 /// Serves published tables and pulls from peers. Thread-safe. Owns a server thread; the transport owns the
 /// progress thread. In-flight requests an owner are bounded by credits; more are queued in order.
+///
+/// Every pull request gets exactly one answer: its rows, or a refusal with the reason. A request for a table
+/// that is not published (yet) waits for it during half of the deadline, since ranks reach a step at
+/// different times. After the last step, ranks must meet (a barrier) before the first of them destroys its
+/// plane: requests that come later are not answered.
 class Plane {
  public:
-  /// Exchanges addresses, connects, shakes hands; returns when all peers agree. Errors name the rank and both
-  /// values.
+  /// Exchanges addresses, connects, shakes hands; returns when all peers agree. Errors name the rank, the
+  /// field and both values, on both sides.
   [[nodiscard]] static Result<std::unique_ptr<Plane>> create(const graph::PartitionedGraph& graph,
                                                              std::unique_ptr<transport::Transport> transport,
                                                              transport::Rendezvous& rendezvous,
                                                              PlaneOptions options);
+  /// No other call may be running. Destinations of pulls are not written any more afterwards.
   ~Plane();
   Plane(const Plane&) = delete;
   Plane& operator=(const Plane&) = delete;
 
   /// Offers rows of the owned nodes (in id order, `row_bytes` each, memory kept alive by the caller until
-  /// withdrawn or destroyed) as `table`. Table 0 is the features. Republishing replaces.
+  /// withdrawn or destroyed) as `table`. Table 0 is the features. Republishing replaces. Both functions wait
+  /// for the request that is being served from the table.
   void publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes);
   void withdraw(std::uint8_t table);
 
-  /// Starts pulling `ids` (ascending, none owned by this rank) of a table whose rows have `row_bytes` into
-  /// `destination`, row i to destination + i x row_bytes: owners are contiguous in ascending ids, so replies
-  /// land in place. Does not block. The spans must stay valid until wait().
+  /// Starts pulling `ids` (ascending, distinct, none owned by this rank) of a table whose rows have
+  /// `row_bytes` into `destination`, row i to destination + i x row_bytes: owners are contiguous in ascending
+  /// ids, so replies land in place. Does not block. `ids` are not read after the call.
+  ///
+  /// With `keep`, an owner of the destination memory, replies are received straight into the destination, and
+  /// the plane holds `keep` until none can arrive any more; the ticket may be dropped at any time. Without it
+  /// the destination must stay valid until wait() returns or abandon() was called, and each reply is copied
+  /// once. Either way a reply that comes after a failed wait is discarded.
   [[nodiscard]] std::shared_ptr<Ticket> pull(std::uint8_t table, std::span<const NodeId> ids,
-                                             std::size_t row_bytes, std::byte* destination);
-  /// Waits at most options.deadline beyond the last progress; errors name the rank and host waited for.
+                                             std::size_t row_bytes, std::byte* destination,
+                                             std::shared_ptr<const void> keep = nullptr);
+  /// Waits until all rows are in place, at most options.deadline beyond the last answer of an owner that
+  /// still owes some; errors name the rank and host waited for.
   [[nodiscard]] Result<Transfer> wait(const std::shared_ptr<Ticket>& ticket);
+  /// Stops a pull: what was not asked for yet is dropped, wait() returns kCancelled.
+  void abandon(const std::shared_ptr<Ticket>& ticket);
 
   /// Peers known to be dead, or that do not answer a ping within `patience`: "rank 2 (host b): connection
   /// reset".
   [[nodiscard]] std::vector<std::string> find_failed_peers(Duration patience);
-  /// Fails all waits, now and later, with `error`. Thread-safe.
+  /// Fails all waits, now and later, with `error`.
   void cancel(const Error& error);
   [[nodiscard]] transport::TransportCounters counters() const;
+  /// Frames that were discarded because they matched nothing expected: malformed, foreign, or answers to
+  /// abandoned pulls.
+  [[nodiscard]] std::uint64_t discarded_frames() const;
+  [[nodiscard]] const PlaneOptions& options() const noexcept;
 
  private:
   class Impl;

@@ -52,6 +52,9 @@ struct FrameHeader {
 };
 inline constexpr std::size_t kFrameHeaderBytes = 16;
 
+/// Longest text of a refusal (the body of a kRefused frame).
+inline constexpr std::size_t kMaxReasonBytes = 512;
+
 void encode_header(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> out) noexcept;
 [[nodiscard]] Result<FrameHeader> decode_header(std::span<const std::byte> header);
 

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rudder/dataplane/plane.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rudder/core/check.h"
+#include "rudder/dataplane/wire.h"
+
+#include "dataplane/fetcher.h"
+#include "dataplane/handshake.h"
+#include "dataplane/server.h"
+
+namespace rudder::dataplane {
+namespace {
+
+constexpr std::size_t kMaxRequestBytes = std::size_t{64} << 20;
+constexpr std::uint32_t kMaxCredits = 64;
+
+Status check_options(const graph::PartitionedGraph& graph, const PlaneOptions& options) {
+  if (options.rank >= options.world) {
+    return Error{Errc::kInvalidArgument, fmt::format("rank {} of {} ranks", options.rank, options.world)};
+  }
+  if (graph.book().parts() != options.world) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{} has {} parts, but there are {} ranks", graph.directory().string(),
+                             graph.book().parts(), options.world)};
+  }
+  if (options.request_bytes == 0 || options.request_bytes > kMaxRequestBytes) {
+    return Error{Errc::kInvalidArgument, fmt::format("requests of {} bytes; 1 to {} are possible",
+                                                     options.request_bytes, kMaxRequestBytes)};
+  }
+  if (options.credits == 0 || options.credits > kMaxCredits) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{} credits an owner; 1 to {} are possible", options.credits, kMaxCredits)};
+  }
+  return {};
+}
+
+Hello make_hello(const graph::PartitionedGraph& graph, const PlaneOptions& options) {
+  Hello hello;
+  hello.graph_digest = graph.graph_digest();
+  hello.partition_digest = graph.digest();
+  hello.dtype = name_of(graph.meta().dtype);
+  hello.row_bytes = graph.row_bytes();
+  hello.world = options.world;
+  hello.rank = options.rank;
+  hello.host = options.host;
+  return hello;
+}
+
+}  // namespace
+
+class Plane::Impl final : public transport::Receiver {
+ public:
+  Impl(const graph::PartitionedGraph& graph, std::unique_ptr<transport::Transport> transport,
+       PlaneOptions options)
+      : options_(std::move(options)),
+        names_(options_.world),
+        handshake_(make_hello(graph, options_), names_),
+        last_pong_(options_.world, 0),
+        transport_(std::move(transport)),
+        fetcher_(graph.book(), options_, names_, *transport_, pools_),
+        server_(graph.book().begin(options_.rank), graph.book().end(options_.rank), options_.deadline / 2,
+                *transport_, pools_) {}
+  ~Impl() override {
+    server_.stop();
+    fetcher_.cancel(Error{Errc::kCancelled, "the data plane was shut down"});
+    transport_.reset();  // no callback runs after this; the pools are still there for what it gives back
+  }
+
+  Status meet(transport::Rendezvous& rendezvous);
+
+  std::byte* landing(Rank from, std::span<const std::byte> header, std::size_t body_bytes) override;
+  void received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) override;
+  void peer_failed(Rank peer, const Error& error) override;
+
+  [[nodiscard]] std::vector<std::string> find_failed_peers(Duration patience);
+  [[nodiscard]] const PlaneOptions& options() const { return options_; }
+  [[nodiscard]] Fetcher& fetcher() { return fetcher_; }
+  [[nodiscard]] Server& server() { return server_; }
+  [[nodiscard]] transport::TransportCounters counters() const { return transport_->counters(); }
+  [[nodiscard]] std::uint64_t discarded() const { return discarded_.load(std::memory_order_relaxed); }
+
+ private:
+  /// The body of a frame that is neither rows nor pong, while it arrives.
+  struct Arriving {
+    Rank from = 0;
+    AlignedBytes block;
+  };
+
+  void send_header(Rank to, const FrameHeader& header);
+  [[nodiscard]] std::size_t body_limit(Rank from, const FrameHeader& header, std::size_t body_bytes);
+  [[nodiscard]] std::byte* land(Rank from, std::size_t body_bytes);
+  [[nodiscard]] AlignedBytes take_arrived(std::span<const std::byte> body);
+  void handle(Rank from, const FrameHeader& header, std::span<std::byte> body);
+  void discard() { discarded_.fetch_add(1, std::memory_order_relaxed); }
+
+  const PlaneOptions options_;
+  Pools pools_;
+  PeerNames names_;
+  Handshake handshake_;
+
+  std::vector<Arriving> arriving_;  ///< the progress thread's
+  // A plain count, read for reports only: relaxed.
+  std::atomic<std::uint64_t> discarded_{0};
+
+  std::mutex pong_mutex_;
+  std::condition_variable pong_;
+  std::vector<std::uint64_t> last_pong_;  ///< by rank: number of the last ping answered
+  std::uint64_t last_ping_ = 0;
+
+  std::unique_ptr<transport::Transport> transport_;
+  Fetcher fetcher_;
+  Server server_;
+};
+
+Status Plane::Impl::meet(transport::Rendezvous& rendezvous) {
+  const Deadline deadline = Deadline::in(options_.deadline);
+  RUDDER_TRY(transport_->start(*this));
+  RUDDER_ASSIGN(const std::vector<std::string> addresses,
+                transport::exchange(rendezvous, options_.session, options_.rank, options_.world,
+                                    transport_->address(), deadline));
+  RUDDER_TRY(transport_->connect(addresses, deadline));
+  const std::vector<std::byte> hello = encode_hello(handshake_.mine());
+  for (Rank r = 0; r < options_.world; ++r) {
+    if (r != options_.rank) {
+      AlignedBytes body = pools_.small.take(hello.size());
+      std::memcpy(body.data(), hello.data(), hello.size());
+      transport_->send(r, std::as_bytes(std::span(kHelloMagic)), std::move(body), hello.size(),
+                       [this](AlignedBytes block) { pools_.small.give(std::move(block)); });
+    }
+  }
+  const Status agreed = handshake_.wait(deadline);
+  if (!agreed.ok()) {
+    // Frames between two ranks keep their order, so who answers a ping has seen our hello, and knows the
+    // reason before it sees us leave.
+    static_cast<void>(find_failed_peers(std::min<Duration>(options_.deadline, from_seconds(1))));
+  }
+  return agreed;
+}
+
+void Plane::Impl::send_header(Rank to, const FrameHeader& header) {
+  std::array<std::byte, kFrameHeaderBytes> bytes{};
+  encode_header(header, bytes);
+  transport_->send(to, bytes, AlignedBytes{}, 0, nullptr);
+}
+
+std::byte* Plane::Impl::land(Rank from, std::size_t body_bytes) {
+  arriving_.push_back({from, pools_.small.take(body_bytes)});
+  return arriving_.back().block.data();
+}
+
+AlignedBytes Plane::Impl::take_arrived(std::span<const std::byte> body) {
+  if (body.empty()) {
+    return {};
+  }
+  const auto found = std::find_if(arriving_.begin(), arriving_.end(),
+                                  [&](const Arriving& a) { return a.block.data() == body.data(); });
+  RUDDER_CHECK(found != arriving_.end(), "a transport gives back the addresses it got");
+  AlignedBytes block = std::move(found->block);
+  arriving_.erase(found);
+  return block;
+}
+
+std::size_t Plane::Impl::body_limit(Rank from, const FrameHeader& header, std::size_t body_bytes) {
+  switch (header.type) {
+    case FrameType::kRefused:
+      return kMaxReasonBytes;
+    case FrameType::kPull: {
+      const std::size_t limit = server_.max_id_bytes(header.rows);
+      if (body_bytes > limit) {
+        server_.refuse(from, header, fmt::format("{} bytes of ids for {} rows", body_bytes, header.rows));
+      }
+      return limit;
+    }
+    default:
+      return 0;
+  }
+}
+
+std::byte* Plane::Impl::landing(Rank from, std::span<const std::byte> header, std::size_t body_bytes) {
+  if (Handshake::is_hello(header)) {
+    if (body_bytes <= kMaxHelloBytes) {
+      return land(from, body_bytes);
+    }
+    discard();
+    return nullptr;
+  }
+  const auto decoded = decode_header(header);
+  std::byte* address = nullptr;
+  if (decoded.ok() && handshake_.agrees(from)) {
+    if (decoded.value().type == FrameType::kRows) {
+      address = fetcher_.landing(from, decoded.value(), body_bytes);
+    } else if (body_bytes <= body_limit(from, decoded.value(), body_bytes)) {
+      address = land(from, body_bytes);
+    }
+  }
+  if (address == nullptr) {
+    discard();
+  }
+  return address;
+}
+
+void Plane::Impl::received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) {
+  if (Handshake::is_hello(header)) {
+    handshake_.heard(from, body);
+    pools_.small.give(take_arrived(body));
+    return;
+  }
+  const auto decoded = decode_header(header);
+  if (!decoded.ok()) {
+    handshake_.heard_foreign(from, decoded.error());
+    discard();
+    return;
+  }
+  handle(from, decoded.value(), body);
+}
+
+void Plane::Impl::handle(Rank from, const FrameHeader& header, std::span<std::byte> body) {
+  switch (header.type) {
+    case FrameType::kRows:
+      // An answer without a body matches no request; landing() says so to who waits for it.
+      if (body.empty() ? fetcher_.landing(from, header, 0) == nullptr : !fetcher_.received(from, header)) {
+        discard();
+      }
+      return;
+    case FrameType::kPull:
+      if (body.empty()) {
+        server_.refuse(from, header, "a request without ids");
+        return;
+      }
+      server_.enqueue(PullRequest{from, header, take_arrived(body), body.size()});
+      return;
+    case FrameType::kRefused: {
+      std::string reason;
+      for (const std::byte b : body) {
+        const auto c = static_cast<char>(b);
+        reason += c >= ' ' && c <= '~' ? c : '?';
+      }
+      pools_.small.give(take_arrived(body));
+      if (!fetcher_.refused(from, header, reason)) {
+        discard();
+      }
+      return;
+    }
+    case FrameType::kPing:
+      send_header(from, {FrameType::kPong, 0, 0, header.request});
+      return;
+    case FrameType::kPong: {
+      const std::lock_guard lock(pong_mutex_);
+      last_pong_[from] = std::max(last_pong_[from], std::min(header.request, last_ping_));
+      pong_.notify_all();
+      return;
+    }
+    case FrameType::kHello:
+      return;  // decode_header() refuses it
+  }
+}
+
+void Plane::Impl::peer_failed(Rank peer, const Error& error) {
+  std::erase_if(arriving_, [&](const Arriving& a) { return a.from == peer; });
+  handshake_.lost(peer, error);
+  fetcher_.peer_failed(peer, error);
+  const std::lock_guard lock(pong_mutex_);
+  pong_.notify_all();
+}
+
+std::vector<std::string> Plane::Impl::find_failed_peers(Duration patience) {
+  const Deadline deadline = Deadline::in(patience);
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(pong_mutex_);
+    number = ++last_ping_;
+  }
+  for (Rank r = 0; r < options_.world; ++r) {
+    if (r != options_.rank && !fetcher_.failure_of(r)) {
+      send_header(r, {FrameType::kPing, 0, 0, number});
+    }
+  }
+  std::vector<std::string> failed;
+  std::unique_lock lock(pong_mutex_);
+  for (Rank r = 0; r < options_.world; ++r) {
+    if (r == options_.rank) {
+      continue;
+    }
+    std::optional<Error> known;
+    const bool heard = pong_.wait_until(lock, deadline.at(), [&] {
+      known = fetcher_.failure_of(r);
+      return known.has_value() || last_pong_[r] >= number;
+    });
+    if (known) {
+      failed.push_back(known->message);
+    } else if (!heard) {
+      failed.push_back(fmt::format("{}: no answer within {:.1f} s", names_.of(r), to_seconds(patience)));
+    }
+  }
+  return failed;
+}
+
+Plane::Plane(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Plane::~Plane() = default;
+
+Result<std::unique_ptr<Plane>> Plane::create(const graph::PartitionedGraph& graph,
+                                             std::unique_ptr<transport::Transport> transport,
+                                             transport::Rendezvous& rendezvous, PlaneOptions options) {
+  RUDDER_TRY(check_options(graph, options));
+  auto impl = std::make_unique<Impl>(graph, std::move(transport), std::move(options));
+  RUDDER_TRY(impl->meet(rendezvous));
+  return std::unique_ptr<Plane>(new Plane(std::move(impl)));
+}
+
+void Plane::publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes) {
+  impl_->server().publish(table, rows, row_bytes);
+}
+void Plane::withdraw(std::uint8_t table) {
+  impl_->server().withdraw(table);
+}
+std::shared_ptr<Ticket> Plane::pull(std::uint8_t table, std::span<const NodeId> ids, std::size_t row_bytes,
+                                    std::byte* destination, std::shared_ptr<const void> keep) {
+  return impl_->fetcher().pull(table, ids, row_bytes, destination, std::move(keep));
+}
+Result<Transfer> Plane::wait(const std::shared_ptr<Ticket>& ticket) {
+  return impl_->fetcher().wait(*ticket);
+}
+void Plane::abandon(const std::shared_ptr<Ticket>& ticket) {
+  impl_->fetcher().abandon(*ticket);
+}
+std::vector<std::string> Plane::find_failed_peers(Duration patience) {
+  return impl_->find_failed_peers(patience);
+}
+void Plane::cancel(const Error& error) {
+  impl_->fetcher().cancel(error);
+}
+transport::TransportCounters Plane::counters() const {
+  return impl_->counters();
+}
+std::uint64_t Plane::discarded_frames() const {
+  return impl_->discarded();
+}
+const PlaneOptions& Plane::options() const noexcept {
+  return impl_->options();
+}
+
+}  // namespace rudder::dataplane

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/server.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rudder/core/check.h"
+#include "rudder/core/gather.h"
+#include "rudder/core/machine.h"
+
+namespace rudder::dataplane {
+namespace {
+
+/// Bytes of rows in one answer at most (one row always passes).
+constexpr std::size_t kMaxReplyBytes = std::size_t{256} << 20;
+
+}  // namespace
+
+Server::Server(NodeId begin, NodeId end, Duration patience, transport::Transport& transport, Pools& pools)
+    : begin_(begin), end_(end), patience_(patience), transport_(transport), pools_(pools) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Server::~Server() {
+  stop();
+}
+
+void Server::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void Server::replace(std::uint8_t table, Table with) {
+  {
+    std::unique_lock lock(mutex_);
+    settled_.wait(lock, [&] { return serving_ != table; });
+    tables_[table] = with;
+    if (with.row_bytes != 0) {
+      std::erase_if(parked_, [&](Parked& parked) {
+        if (parked.request.header.table != table) {
+          return false;
+        }
+        queue_.push_back(std::move(parked.request));
+        return true;
+      });
+    }
+  }
+  work_.notify_all();
+}
+
+void Server::publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes) {
+  RUDDER_CHECK(row_bytes > 0 && rows.size() == static_cast<std::size_t>(end_ - begin_) * row_bytes,
+               "a table holds one row for each owned node");
+  replace(table, Table{rows, row_bytes});
+}
+
+void Server::withdraw(std::uint8_t table) {
+  replace(table, Table{});
+}
+
+std::size_t Server::max_id_bytes(std::uint32_t rows) const noexcept {
+  return rows > static_cast<std::uint64_t>(end_ - begin_) ? 0 : std::size_t{rows} * kMaxIdBytes;
+}
+
+void Server::enqueue(PullRequest request) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_.size() + parked_.size() < kMaxWaiting) {
+      queue_.push_back(std::move(request));
+      work_.notify_one();
+      return;
+    }
+  }
+  refuse(request.from, request.header, fmt::format("{} requests wait already", kMaxWaiting));
+}
+
+void Server::refuse(Rank to, const FrameHeader& request, const std::string& reason) {
+  std::array<std::byte, kFrameHeaderBytes> header{};
+  encode_header({FrameType::kRefused, request.table, request.rows, request.request}, header);
+  const std::size_t bytes = std::min(reason.size(), kMaxReasonBytes);
+  AlignedBytes body = pools_.small.take(bytes);
+  std::memcpy(body.data(), reason.data(), bytes);
+  transport_.send(to, header, std::move(body), bytes,
+                  [this](AlignedBytes block) { pools_.small.give(std::move(block)); });
+}
+
+void Server::refuse_expired(std::unique_lock<std::mutex>& lock) {
+  while (!stopping_ && !parked_.empty() && parked_.front().until <= steady_clock().now()) {
+    const PullRequest request = std::move(parked_.front().request);
+    parked_.pop_front();
+    lock.unlock();
+    refuse(request.from, request.header,
+           fmt::format("table {} has not been published for {:.1f} s", request.header.table,
+                       to_seconds(patience_)));
+    lock.lock();
+  }
+}
+
+std::optional<PullRequest> Server::next(std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    refuse_expired(lock);
+    if (stopping_) {
+      return std::nullopt;
+    }
+    if (!queue_.empty()) {
+      PullRequest request = std::move(queue_.front());
+      queue_.pop_front();
+      if (tables_[request.header.table].row_bytes != 0) {
+        return request;
+      }
+      parked_.push_back({std::move(request), steady_clock().now() + patience_});
+    } else if (parked_.empty()) {
+      work_.wait(lock);
+    } else {
+      work_.wait_until(lock, parked_.front().until);
+    }
+  }
+}
+
+void Server::run() {
+  name_this_thread("rudder-serve");
+  std::unique_lock lock(mutex_);
+  while (auto request = next(lock)) {
+    const Table table = tables_[request->header.table];
+    serving_ = request->header.table;
+    lock.unlock();
+    serve(*request, table);
+    lock.lock();
+    serving_.reset();
+    settled_.notify_all();
+  }
+}
+
+void Server::serve(PullRequest& request, const Table& table) {
+  const FrameHeader& asked = request.header;
+  const Status decoded =
+      decode_ids(0, end_ - begin_, asked.rows, request.ids.bytes().first(request.id_bytes), positions_);
+  pools_.small.give(std::move(request.ids));
+  if (!decoded.ok()) {
+    refuse(request.from, asked, decoded.error().message);
+    return;
+  }
+  const std::size_t bytes = positions_.size() * table.row_bytes;
+  if (positions_.size() > 1 && bytes > kMaxReplyBytes) {
+    refuse(request.from, asked,
+           fmt::format("{} rows of {} bytes exceed the limit of an answer, {} bytes", positions_.size(),
+                       table.row_bytes, kMaxReplyBytes));
+    return;
+  }
+  AlignedBytes body = pools_.rows.take(bytes);
+  gather_rows(table.rows, table.row_bytes, positions_, body.data());
+  std::array<std::byte, kFrameHeaderBytes> header{};
+  encode_header({FrameType::kRows, asked.table, asked.rows, asked.request}, header);
+  transport_.send(request.from, header, std::move(body), bytes,
+                  [this](AlignedBytes block) { pools_.rows.give(std::move(block)); });
+}
+
+}  // namespace rudder::dataplane

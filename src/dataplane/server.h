@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answering side: decodes requests, gathers rows, sends them.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rudder/core/aligned.h"
+#include "rudder/core/clock.h"
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+#include "rudder/dataplane/wire.h"
+#include "rudder/transport/transport.h"
+
+#include "dataplane/byte_pool.h"
+
+namespace rudder::dataplane {
+
+/// A pull as it arrived.
+struct PullRequest {
+  Rank from = 0;
+  FrameHeader header;
+  AlignedBytes ids;
+  std::size_t id_bytes = 0;
+};
+
+/// Serves the rows of the nodes [begin, end) on a thread of its own, one request after another. Thread-safe.
+/// The transport must outlive stop(), the pools the transport.
+class Server {
+ public:
+  /// Requests waiting at most; one more is refused. With 64 credits a peer, enough for 64 peers at once.
+  static constexpr std::size_t kMaxWaiting = 4096;
+
+  /// `patience`: how long a request waits for its table to be published.
+  Server(NodeId begin, NodeId end, Duration patience, transport::Transport& transport, Pools& pools);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes);
+  void withdraw(std::uint8_t table);
+  /// Bytes of ids that a request for `rows` rows may have; 0 when no request may ask for that many.
+  [[nodiscard]] std::size_t max_id_bytes(std::uint32_t rows) const noexcept;
+  /// Queues a request. Doesn't block.
+  void enqueue(PullRequest request);
+  /// Sends a refusal. Doesn't block.
+  void refuse(Rank to, const FrameHeader& request, const std::string& reason);
+  /// Ends and joins the thread; requests that wait are dropped. Idempotent, for one thread.
+  void stop();
+
+ private:
+  struct Table {
+    std::span<const std::byte> rows;
+    std::size_t row_bytes = 0;
+  };
+  struct Parked {
+    PullRequest request;
+    TimePoint until;
+  };
+
+  void run();
+  [[nodiscard]] std::optional<PullRequest> next(std::unique_lock<std::mutex>& lock);
+  void serve(PullRequest& request, const Table& table);
+  void refuse_expired(std::unique_lock<std::mutex>& lock);
+  void replace(std::uint8_t table, Table with);
+
+  const NodeId begin_;
+  const NodeId end_;
+  const Duration patience_;
+  transport::Transport& transport_;
+  Pools& pools_;
+
+  std::mutex mutex_;
+  std::condition_variable work_;     ///< something to do for the thread
+  std::condition_variable settled_;  ///< serving_ changed
+  std::array<Table, 256> tables_;
+  std::deque<PullRequest> queue_;
+  std::deque<Parked> parked_;  ///< for tables not published, oldest first
+  std::optional<std::uint8_t> serving_;
+  bool stopping_ = false;
+
+  std::vector<NodeId> positions_;  ///< of the requested rows in their table; the thread's
+  std::thread thread_;
+};
+
+}  // namespace rudder::dataplane
