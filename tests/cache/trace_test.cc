@@ -251,6 +251,7 @@ TEST_F(TraceFile, WriterRefusesABrokenHeader) {
 
 /// Without the sync of write_text(): damaged files are written by the thousand.
 void overwrite(const std::filesystem::path& path, std::string_view bytes) {
+  std::filesystem::remove(path);  // some file systems sync a file that was truncated and written again
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 

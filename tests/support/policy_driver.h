@@ -47,6 +47,14 @@ class ZipfRows {
     }
     return {rows.begin(), rows.end()};
   }
+  /// The probability of each row in one draw.
+  [[nodiscard]] std::vector<double> weights() const {
+    std::vector<double> out(ids_.size());
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      out[static_cast<std::size_t>(ids_[i])] = (sums_[i] - (i == 0 ? 0.0 : sums_[i - 1])) / sums_.back();
+    }
+    return out;
+  }
 
  private:
   std::vector<NodeId> ids_;

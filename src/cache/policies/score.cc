@@ -23,10 +23,6 @@ namespace {
 constexpr std::array<std::string_view, 3> kInitModes = {"empty", "degree", "random"};
 constexpr std::uint64_t kRandomInit = 0x73636f7265;  // keeps this stream apart from others of the run's seed
 
-double power(double base, StepId exponent) {
-  return std::pow(base, static_cast<double>(exponent));
-}
-
 /// The first `limit` of `items` by `before`, in that order; the others are dropped. O(n + limit log limit).
 template <class T, class Before>
 void keep_first(std::vector<T>& items, std::size_t limit, const Before& before) {
@@ -78,9 +74,12 @@ ScorePolicy::ScorePolicy(const PolicyContext& context, const PolicySettings& set
       settings_(settings),
       rules_(rules),
       gamma_(1.0 - settings.score_alpha),
-      stale_below_(power(gamma_, settings.score_stale_after)),
       residents_(context.capacity) {
   RUDDER_CHECK(check_score_settings(settings).ok(), "score settings were not checked");
+  for (std::size_t i = 0; i < powers_.size(); ++i) {
+    powers_[i] = std::pow(gamma_, static_cast<double>(i));
+  }
+  stale_below_ = power(settings.score_stale_after);
   if (!rules_.exact_staleness) {
     stale_below_ = std::round(stale_below_ * 1000.0) / 1000.0;
   }
@@ -121,12 +120,16 @@ bool ScorePolicy::counts(NodeId row) const {
   return rules_.all_rows || std::binary_search(context_.halo.begin(), context_.halo.end(), row);
 }
 
+double ScorePolicy::power(StepId exponent) const {
+  return exponent < powers_.size() ? powers_[exponent] : std::pow(gamma_, static_cast<double>(exponent));
+}
+
 StepId ScorePolicy::unhit(const Resident& resident) const {
   return served_ - resident.since - resident.hits;
 }
 
 double ScorePolicy::stale_score(SlotId slot) const {
-  return residents_[slot].initial * power(gamma_, unhit(residents_[slot]));
+  return residents_[slot].initial * power(unhit(residents_[slot]));
 }
 
 bool ScorePolicy::is_stale(SlotId slot) const {
@@ -135,7 +138,7 @@ bool ScorePolicy::is_stale(SlotId slot) const {
 }
 
 double ScorePolicy::aged(const Candidate& candidate) const {
-  return rules_.age_misses ? candidate.score * power(gamma_, served_ - candidate.as_of) : candidate.score;
+  return rules_.age_misses ? candidate.score * power(served_ - candidate.as_of) : candidate.score;
 }
 
 void ScorePolicy::insert(Residency& buffer, SlotId slot, NodeId row, double score) {
@@ -177,18 +180,30 @@ void ScorePolicy::remove_candidate(NodeId row) {
 }
 
 void ScorePolicy::score_misses(const Request& request, Residency& buffer) {
+  missed_.clear();
   for (std::size_t i = 0; i < request.rows.size(); ++i) {
     const NodeId row = request.rows[i];
     if (request.slots[i] != kNoSlot || !counts(row)) {
       continue;
     }
-    const SlotId place = candidate_index_.find(row);
-    const double score = (place == kNoSlot ? 0.0 : aged(candidates_[place])) + 1.0;
     if (rules_.fill_free_slots && !buffer.full()) {
+      const SlotId place = candidate_index_.find(row);
+      const double score = place == kNoSlot ? 1.0 : aged(candidates_[place]) + 1.0;
       remove_candidate(row);
       insert(buffer, buffer.free_slot(), row, score);
     } else {
-      put_candidate({row, score, served_});
+      missed_.push_back(row);
+    }
+  }
+  places_.resize(missed_.size());
+  candidate_index_.find_many(missed_, places_);
+  for (std::size_t i = 0; i < missed_.size(); ++i) {
+    if (places_[i] == kNoSlot) {
+      put_candidate({missed_[i], 1.0, served_});
+    } else {
+      Candidate& candidate = candidates_[places_[i]];
+      candidate.score = aged(candidate) + 1.0;
+      candidate.as_of = served_;
     }
   }
 }

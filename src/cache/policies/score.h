@@ -7,6 +7,7 @@
 // for the rows of the highest miss scores, and a row that comes in starts with its miss score as stale score.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -70,6 +71,7 @@ class ScorePolicy final : public Policy {
 
   [[nodiscard]] std::vector<NodeId> initial_rows() const;
   [[nodiscard]] bool counts(NodeId row) const;
+  [[nodiscard]] double power(StepId exponent) const;
   [[nodiscard]] StepId unhit(const Resident& resident) const;
   [[nodiscard]] bool is_stale(SlotId slot) const;
   [[nodiscard]] double aged(const Candidate& candidate) const;
@@ -84,11 +86,14 @@ class ScorePolicy final : public Policy {
   PolicyContext context_;
   PolicySettings settings_;
   ScoreRules rules_;
-  double gamma_;                     ///< 1 - alpha
-  double stale_below_;               ///< published bound, or (1 - alpha)^stale_after
-  StepId served_ = 0;                ///< batches, the current one included
-  std::vector<Resident> residents_;  ///< by slot
+  double gamma_;                      ///< 1 - alpha
+  std::array<double, 512> powers_{};  ///< of gamma_
+  double stale_below_ = 0.0;          ///< published bound, or (1 - alpha)^stale_after
+  StepId served_ = 0;                 ///< batches, the current one included
+  std::vector<Resident> residents_;   ///< by slot
   std::vector<Candidate> candidates_;
+  std::vector<NodeId> missed_;    ///< scratch
+  std::vector<SlotId> places_;    ///< scratch, parallel to missed_
   SlotIndex candidate_index_{0};  ///< row to its place in candidates_
 };
 
