@@ -11,6 +11,15 @@
 
 namespace rudder::transport {
 
+/// Calls `callback` with `user_data` on completion.
+[[nodiscard]] inline ucp_request_param_t request_param(ucp_send_nbx_callback_t callback, void* user_data) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = callback;
+  param.user_data = user_data;
+  return param;
+}
+
 /// One UCX context with one worker, and a way to sleep until either UCX or another thread has something to
 /// do. Only one thread at a time may use it, apart from wake().
 class UcxWorker {

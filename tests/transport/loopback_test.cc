@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/conformance.h"
+#include "transport/fleet.h"
 
 namespace rudder::transport {
 namespace {

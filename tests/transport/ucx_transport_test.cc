@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "transport/conformance.h"
+#include "transport/fleet.h"
 
 namespace rudder::transport {
 namespace {

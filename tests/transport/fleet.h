@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every transport must do, whatever carries its messages. Programs compile conformance.cc and
-// instantiate the suite for their transports.
+// Endpoints with mailboxes, for the tests of transports.
 #pragma once
 
 #include <condition_variable>
@@ -32,6 +31,19 @@ inline void PrintTo(const Kind& kind, std::ostream* out) {
   *out << kind.name;
 }
 
+/// Loopback behind links of this rate.
+[[nodiscard]] inline Kind shaped_loopback(double bits_per_second, std::size_t burst_bytes) {
+  return {"shaped", [=](Rank world) {
+            auto ends = make_loopback_transports(world);
+            for (auto& end : ends) {
+              end = make_shaped_transport(std::move(end), bits_per_second, burst_bytes);
+            }
+            return ends;
+          }};
+}
+
+/// What every transport must do, whatever carries its messages: the tests in conformance.cc. Programs that
+/// compile it instantiate the suite for their transports.
 class TransportConformance : public testing::TestWithParam<Kind> {};
 
 [[nodiscard]] inline Deadline soon() {
