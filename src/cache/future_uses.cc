@@ -11,11 +11,15 @@ namespace {
 
 constexpr std::size_t kInitialBatches = 16;
 constexpr std::size_t kInitialUses = 1024;
+/// Rows whose index bucket is brought towards the cache ahead of use.
+constexpr std::size_t kPrefetchDistance = 16;
 
 }  // namespace
 
-FutureUses::FutureUses()
-    : starts_(kInitialBatches, 0), next_use_(kInitialUses, kUnknown), last_use_(kInitialUses) {}
+FutureUses::FutureUses(std::uint32_t first_use)
+    : starts_(kInitialBatches, first_use & kUseMask),
+      next_use_(kInitialUses, kUnknown),
+      last_use_(kInitialUses) {}
 
 void FutureUses::make_room(std::size_t rows) {
   const std::size_t batches = end_ - begin_;
@@ -47,11 +51,14 @@ void FutureUses::add(std::span<const NodeId> rows) {
   const std::size_t front_rows = front_size();
   const bool is_front = begin_ == end_;
   std::uint32_t use = start(end_);
-  for (const NodeId row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i + kPrefetchDistance < rows.size()) {
+      last_use_.prefetch(rows[i + kPrefetchDistance]);
+    }
     next_use_[use & (next_use_.size() - 1)] = kUnknown;
-    const SlotId before = last_use_.exchange(row, use);
+    const SlotId before = last_use_.exchange(rows[i], use);
     if (before == kNoSlot) {
-      first_uses_.push_back({row, end_});
+      first_uses_.push_back({rows[i], end_});
     } else {
       next_use_[before & (next_use_.size() - 1)] = end_;
       front_only_ -= distance(front, before) < front_rows ? 1U : 0U;
@@ -68,6 +75,9 @@ void FutureUses::add(std::span<const NodeId> rows) {
 void FutureUses::pop(std::span<const NodeId> rows) {
   RUDDER_CHECK(begin_ != end_ && rows.size() == front_size(), "pop() of a batch that is not the oldest one");
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i + kPrefetchDistance < rows.size()) {
+      last_use_.prefetch(rows[i + kPrefetchDistance]);
+    }
     if (next_use(i) == kUnknown) {
       last_use_.erase(rows[i]);
     }

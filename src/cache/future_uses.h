@@ -26,7 +26,8 @@ class FutureUses {
     Step step = 0;
   };
 
-  FutureUses();
+  /// Uses are numbered from `first_use` (tests start near the wrap-around).
+  explicit FutureUses(std::uint32_t first_use = 0);
 
   /// Batches in the window are [begin, end).
   [[nodiscard]] Step begin() const { return begin_; }

@@ -10,17 +10,26 @@
 namespace rudder::cache {
 namespace {
 
-/// Cells in flight ahead of the probing one: covers a memory access of about 100 ns at 5 ns a probe.
+/// Buckets in flight ahead of the one searched: covers a memory access of about 100 ns at 6 ns a search.
 constexpr std::size_t kPrefetchDistance = 16;
-
-std::size_t cells_for(std::size_t capacity) {
-  return std::bit_ceil(std::max<std::size_t>(2 * capacity, 2));
-}
 
 }  // namespace
 
+std::size_t SlotIndex::buckets_for(std::size_t capacity) noexcept {
+  return std::bit_ceil(std::max<std::size_t>((2 * capacity + kCells - 1) / kCells, 1));
+}
+
+// Without branches, see find().
+std::size_t SlotIndex::cell_of(const Bucket& bucket, NodeId row) noexcept {
+  std::uint32_t matches = std::uint32_t{1} << kCells;
+  for (std::size_t cell = 0; cell < kCells; ++cell) {
+    matches |= static_cast<std::uint32_t>(bucket.rows[cell] == row) << cell;
+  }
+  return static_cast<std::size_t>(std::countr_zero(matches));
+}
+
 SlotIndex::SlotIndex(std::size_t capacity)
-    : capacity_(capacity), mask_(cells_for(capacity) - 1), cells_(cells_for(capacity)) {}
+    : capacity_(capacity), mask_(buckets_for(capacity) - 1), buckets_(buckets_for(capacity)) {}
 
 void SlotIndex::find_many(std::span<const NodeId> rows, std::span<SlotId> slots) const noexcept {
   RUDDER_DCHECK(rows.size() == slots.size(), "find_many() needs one slot for each row");
@@ -44,31 +53,51 @@ void SlotIndex::insert(NodeId row, SlotId slot) noexcept {
 }
 
 void SlotIndex::erase(NodeId row) noexcept {
-  std::size_t hole = locate(row);
-  RUDDER_DCHECK(row >= 0 && cells_[hole].row == row, "erase() of a row that is absent");
-  // Backward shift (Knuth, TAOCP 6.4, algorithm R): a later cell of the run fills the hole unless its home
-  // lies cyclically after the hole.
-  for (std::size_t i = (hole + 1) & mask_; cells_[i].row != kNoNode; i = (i + 1) & mask_) {
-    const std::size_t from_home = (i - home(cells_[i].row)) & mask_;
-    const std::size_t from_hole = (i - hole) & mask_;
-    if (from_home >= from_hole) {
-      cells_[hole] = cells_[i];
-      hole = i;
+  RUDDER_DCHECK(row >= 0, "erase() of no row");
+  for (std::size_t i = home(row);; i = (i + 1) & mask_) {
+    Bucket& bucket = buckets_[i];
+    const std::size_t cell = cell_of(bucket, row);
+    if (cell < kCells) {
+      bucket.rows[cell] = kNoNode;
+      bucket.slots[cell] = kNoSlot;
+      --size_;
+      return;
+    }
+    RUDDER_CHECK(bucket.passed > 0, "erase() of a row that is absent");
+    --bucket.passed;
+  }
+}
+
+SlotId* SlotIndex::locate(NodeId row) noexcept {
+  for (std::size_t i = home(row);; i = (i + 1) & mask_) {
+    Bucket& bucket = buckets_[i];
+    const std::size_t cell = cell_of(bucket, row);
+    if (cell < kCells) {
+      return &bucket.slots[cell];
+    }
+    if (bucket.passed == 0) {
+      return nullptr;
     }
   }
-  cells_[hole] = Cell{};
-  --size_;
 }
 
 SlotId SlotIndex::exchange(NodeId row, SlotId slot) noexcept {
   RUDDER_DCHECK(row >= 0 && slot != kNoSlot, "a slot index holds ids from 0 and slots below kNoSlot");
-  Cell& cell = cells_[locate(row)];
-  if (cell.row == kNoNode) {
-    RUDDER_DCHECK(size_ < capacity_, "the slot index is full");
-    cell.row = row;
-    ++size_;
+  if (SlotId* const present = locate(row)) {
+    return std::exchange(*present, slot);
   }
-  return std::exchange(cell.slot, slot);
+  RUDDER_CHECK(size_ < capacity_, "the slot index is full");
+  for (std::size_t i = home(row);; i = (i + 1) & mask_) {
+    Bucket& bucket = buckets_[i];
+    const std::size_t cell = cell_of(bucket, kNoNode);
+    if (cell < kCells) {
+      bucket.rows[cell] = row;
+      bucket.slots[cell] = slot;
+      ++size_;
+      return kNoSlot;
+    }
+    ++bucket.passed;
+  }
 }
 
 void SlotIndex::grow(std::size_t capacity) {
@@ -76,9 +105,11 @@ void SlotIndex::grow(std::size_t capacity) {
     return;
   }
   SlotIndex larger(capacity);
-  for (const Cell& cell : cells_) {
-    if (cell.row != kNoNode) {
-      larger.insert(cell.row, cell.slot);
+  for (const Bucket& bucket : buckets_) {
+    for (std::size_t cell = 0; cell < kCells; ++cell) {
+      if (bucket.rows[cell] != kNoNode) {
+        larger.insert(bucket.rows[cell], bucket.slots[cell]);
+      }
     }
   }
   *this = std::move(larger);
