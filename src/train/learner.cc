@@ -48,7 +48,7 @@ class TorchLearner final : public Learner {
     at::set_num_threads(1);
     const ModelShape shape{options_.model,   options_.features, options_.hidden,
                            options_.classes, options_.layers,   options_.heads};
-    RUDDER_ASSIGN(model_, Model::create(shape, options_.seed, pool_));
+    RUDDER_ASSIGN(model_, Model::create(shape, options_.seed, kPassengers, pool_));
     mean_.assign(model_->parameters().size(), 0.0F);
     square_.assign(model_->parameters().size(), 0.0F);
     return {};
@@ -64,7 +64,7 @@ class TorchLearner final : public Learner {
 
   void update() override {
     const Adam adam{.learning_rate = options_.learning_rate};
-    adam_step(adam, ++steps_, model_->gradient(), mean_, square_, model_->parameters());
+    adam_step(adam, ++steps_, gradient(), mean_, square_, model_->parameters());
   }
 
   Status infer_layer(std::size_t k, const sample::Mfg& mfg, std::span<const float> degrees,
@@ -87,13 +87,14 @@ class TorchLearner final : public Learner {
   std::size_t outputs(std::size_t layer) const override { return model_->outputs(layer); }
   bool needs_degrees() const override { return options_.model == "gcn"; }
   std::span<float> parameters() override { return model_->parameters(); }
-  std::span<float> gradient() override { return model_->gradient(); }
+  std::span<float> gradient() override { return model_->gradient().first(model_->parameters().size()); }
+  std::span<float> gradient_and_passengers() override { return model_->gradient(); }
 
  private:
   float forward_backward(const Lesson& lesson) {
     const at::AutoGradMode with_gradients(true);
     const sample::BatchKey& key = lesson.batch->key;
-    std::ranges::fill(model_->gradient(), 0.0F);
+    std::ranges::fill(gradient(), 0.0F);
     at::Tensor x = rows_as_tensor(lesson, options_.features, widened_);
     for (std::size_t k = 0; k < model_->layers(); ++k) {
       const sample::Mfg& mfg = lesson.batch->layers[k];

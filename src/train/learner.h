@@ -62,6 +62,10 @@ class Learner {
   [[nodiscard]] virtual bool needs_degrees() const = 0;
   [[nodiscard]] virtual std::span<float> parameters() = 0;
   [[nodiscard]] virtual std::span<float> gradient() = 0;
+  /// kPassengers floats behind the gradient, for figures to be summed with it; learn() does not touch them.
+  static constexpr std::size_t kPassengers = 2;
+  [[nodiscard]] virtual std::span<float> gradient_and_passengers() = 0;
+  [[nodiscard]] std::span<float> passengers() { return gradient_and_passengers().last(kPassengers); }
 };
 
 }  // namespace rudder::train

@@ -75,7 +75,8 @@ std::span<float> values_of(const at::Tensor& x) {
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> Model::create(const ModelShape& shape, std::uint64_t seed, WorkerPool& pool) {
+Result<std::unique_ptr<Model>> Model::create(const ModelShape& shape, std::uint64_t seed, std::size_t spare,
+                                             WorkerPool& pool) {
   RUDDER_TRY(check_shape(shape));
   std::unique_ptr<Model> model(new Model(pool));
   std::int64_t total = 0;
@@ -89,7 +90,7 @@ Result<std::unique_ptr<Model>> Model::create(const ModelShape& shape, std::uint6
       [] { return std::string("parameters"); },
       [&] {
         model->values_ = at::zeros({total}, at::kFloat);
-        model->gradients_ = at::zeros({total}, at::kFloat);
+        model->gradients_ = at::zeros({total + static_cast<std::int64_t>(spare)}, at::kFloat);
         std::int64_t offset = 0;
         for (std::size_t k = 0; k < shape.layers; ++k) {
           auto& parameters = model->layer_parameters_.emplace_back();

@@ -67,9 +67,9 @@ class Layer {
 /// All layers with their parameters, which lie in one array, as do their gradients.
 class Model {
  public:
-  /// Initial values depend on the seed alone.
+  /// Initial values depend on the seed alone. The gradient array has `spare` more floats at its end.
   [[nodiscard]] static Result<std::unique_ptr<Model>> create(const ModelShape& shape, std::uint64_t seed,
-                                                             WorkerPool& pool);
+                                                             std::size_t spare, WorkerPool& pool);
 
   [[nodiscard]] std::size_t layers() const noexcept { return layers_.size(); }
   [[nodiscard]] std::size_t outputs(std::size_t layer) const { return layers_[layer]->outputs(); }
@@ -78,6 +78,7 @@ class Model {
                                          std::span<const float> degrees, const at::Tensor& x,
                                          const Dropout& dropout) const;
   [[nodiscard]] std::span<float> parameters() const;
+  /// In the order of parameters(), with the spare floats.
   [[nodiscard]] std::span<float> gradient() const;
 
  private:

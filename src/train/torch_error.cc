@@ -12,11 +12,9 @@ namespace rudder::train {
 namespace {
 
 Error make_error(const std::string& context, std::string text) {
-  // Gloo starts its messages with "[/path/file.cc:123] ".
-  if (text.starts_with("[/")) {
-    if (const auto end = text.find("] "); end != std::string::npos) {
-      text.erase(0, end + 2);
-    }
+  // Gloo starts its messages with "[path/file.cc:123] ".
+  if (const auto end = text.find("] "); text.starts_with('[') && end != std::string::npos) {
+    text.erase(0, end + 2);
   }
   text.resize(std::min(text.size(), text.find('\n')));
   while (text.ends_with('.') || text.ends_with(' ')) {

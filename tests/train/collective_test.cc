@@ -8,51 +8,26 @@
 #include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rudder/core/rng.h"
 
 #include "train/address.h"
+#include "train/free_port.h"
 #include "train/memory_rendezvous.h"
 
 namespace rudder::train {
 namespace {
 
 using ::testing::AllOf;
+using testing::free_port;
 using ::testing::HasSubstr;
+using testing::Listener;
 
 const Duration kPatience = from_seconds(20);
-
-/// A listening socket on a port that the system chose; the port is free again once it is closed.
-class Listener {
- public:
-  Listener() : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_ANY);
-    socklen_t length = sizeof address;
-    void* where = &address;
-    EXPECT_EQ(::bind(fd_, static_cast<sockaddr*>(where), length), 0);
-    EXPECT_EQ(::listen(fd_, 1), 0);
-    EXPECT_EQ(::getsockname(fd_, static_cast<sockaddr*>(where), &length), 0);
-    port_ = ntohs(address.sin_port);
-  }
-  ~Listener() { ::close(fd_); }
-  [[nodiscard]] std::uint16_t port() const { return port_; }
-
- private:
-  int fd_;
-  std::uint16_t port_ = 0;
-};
-
-std::uint16_t free_port() {
-  return Listener().port();
-}
 
 using RankBody = std::function<void(Collective&)>;
 

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/evaluate.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "rudder/core/aligned.h"
+
+#include "train/neighborhood.h"
+
+namespace rudder::train {
+namespace {
+
+/// Rows of the owned nodes that other ranks may pull, for as long as the object lives.
+class PublishedRows {
+ public:
+  PublishedRows(dataplane::Plane& plane, std::uint8_t table, std::vector<float> rows, std::size_t width)
+      : plane_(plane), table_(table), rows_(std::move(rows)) {
+    plane_.publish(table_, std::as_bytes(std::span(rows_)), width * sizeof(float));
+  }
+  PublishedRows(const PublishedRows&) = delete;
+  PublishedRows& operator=(const PublishedRows&) = delete;
+  ~PublishedRows() { plane_.withdraw(table_); }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return std::as_bytes(std::span(rows_)); }
+
+ private:
+  dataplane::Plane& plane_;
+  std::uint8_t table_;
+  std::vector<float> rows_;
+};
+
+/// The inputs of one layer: owned rows here, remote rows behind `table`.
+struct LayerInputs {
+  std::uint8_t table = 0;
+  DType dtype = DType::kF32;
+  std::size_t width = 0;
+  std::span<const std::byte> owned;
+  NodeId begin = 0;
+
+  [[nodiscard]] std::size_t row_bytes() const { return width * size_of(dtype); }
+  void copy_owned(std::span<const NodeId> nodes, float* to) const {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::byte* row = owned.data() + static_cast<std::size_t>(nodes[i] - begin) * row_bytes();
+      widen_to_f32(dtype, row, width, to + i * width);
+    }
+  }
+};
+
+/// Rows of `around`'s nodes into x.
+Status collect(const LayerInputs& inputs, const Neighborhood& around, dataplane::Plane& plane,
+               AlignedBytes& staging, std::vector<float>& x) {
+  x.resize(around.nodes.size() * inputs.width);
+  const std::span<const NodeId> nodes = around.nodes;
+  float* remote_rows = x.data() + around.destinations * inputs.width;
+  float* rest = remote_rows + around.remote * inputs.width;
+  std::shared_ptr<dataplane::Ticket> ticket;
+  if (around.remote > 0) {
+    staging.ensure(around.remote * inputs.row_bytes());
+    ticket = plane.pull(inputs.table, around.remote_nodes(), inputs.row_bytes(), staging.data());
+  }
+  inputs.copy_owned(nodes.first(around.destinations), x.data());
+  inputs.copy_owned(nodes.subspan(around.destinations + around.remote), rest);
+  if (ticket) {
+    RUDDER_TRY(plane.wait(ticket));
+    widen_to_f32(inputs.dtype, staging.data(), around.remote * inputs.width, remote_rows);
+  }
+  return {};
+}
+
+class Evaluation {
+ public:
+  Evaluation(const graph::PartitionedGraph& graph, const graph::Part& part, dataplane::Plane& plane,
+             Learner& learner, const EvaluationOptions& options)
+      : graph_(graph),
+        part_(part),
+        plane_(plane),
+        learner_(learner),
+        options_(options),
+        builder_(graph.topology(), part.begin(), part.begin() + part.size()) {}
+
+  /// Layer k for `destinations`, one row of outputs each.
+  Result<std::vector<float>> layer(std::size_t k, const LayerInputs& inputs,
+                                   std::span<const NodeId> destinations) {
+    const std::size_t outputs = learner_.outputs(k);
+    std::vector<float> out(destinations.size() * outputs);
+    Neighborhood around;
+    std::vector<float> x;
+    std::vector<float> degrees;
+    AlignedBytes staging;
+    for (std::size_t done = 0; done < destinations.size();) {
+      const std::size_t taken =
+          builder_.build(destinations.subspan(done), options_.chunk_floats / inputs.width, around);
+      RUDDER_TRY(collect(inputs, around, plane_, staging, x));
+      if (learner_.needs_degrees()) {
+        degrees_without_loops(graph_.topology(), around.nodes, degrees);
+      }
+      RUDDER_TRY(learner_.infer_layer(k, around.mfg, degrees, x,
+                                      std::span(out).subspan(done * outputs, taken * outputs)));
+      done += taken;
+    }
+    return out;
+  }
+
+  /// Adds right and labelled nodes of `split`; outputs[i] belongs to nodes[i], which holds the split's nodes.
+  void count(std::span<const NodeId> split, std::span<const NodeId> nodes, std::span<const float> outputs,
+             std::uint64_t& right, std::uint64_t& labelled) const {
+    const std::size_t classes = learner_.outputs(learner_.layers() - 1);
+    for (const NodeId v : split) {
+      const std::int64_t label = part_.labels()[static_cast<std::size_t>(v - part_.begin())];
+      if (label < 0) {
+        continue;
+      }
+      const auto i = static_cast<std::size_t>(std::ranges::lower_bound(nodes, v) - nodes.begin());
+      const auto row = outputs.subspan(i * classes, classes);
+      ++labelled;
+      if (std::ranges::max_element(row) - row.begin() == label) {
+        ++right;
+      }
+    }
+  }
+
+ private:
+  const graph::PartitionedGraph& graph_;
+  const graph::Part& part_;
+  dataplane::Plane& plane_;
+  Learner& learner_;
+  EvaluationOptions options_;
+  NeighborhoodBuilder builder_;
+};
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+Result<Accuracy> evaluate(const graph::PartitionedGraph& graph, const graph::Part& part,
+                          dataplane::Plane& plane, Collective& collective, Learner& learner,
+                          const EvaluationOptions& options) {
+  Evaluation evaluation(graph, part, plane, learner, options);
+  std::vector<NodeId> owned(static_cast<std::size_t>(part.size()));
+  std::iota(owned.begin(), owned.end(), part.begin());
+  std::vector<NodeId> judged;
+  std::ranges::set_union(graph.val(part.id()), graph.test(part.id()), std::back_inserter(judged));
+
+  LayerInputs inputs{0, graph.meta().dtype, graph.meta().features, part.features(), part.begin()};
+  std::unique_ptr<PublishedRows> published;
+  std::vector<float> outputs;
+  for (std::size_t k = 0; k < learner.layers(); ++k) {
+    const bool last = k + 1 == learner.layers();
+    RUDDER_ASSIGN(outputs, evaluation.layer(k, inputs, last ? judged : owned));
+    if (!last) {
+      const std::size_t width = learner.outputs(k);
+      const auto table = narrow<std::uint8_t>(k + 1);
+      auto next = std::make_unique<PublishedRows>(plane, table, std::move(outputs), width);
+      // Everybody has published this layer's rows, and needs the layer before no more.
+      RUDDER_TRY(collective.barrier());
+      published = std::move(next);
+      inputs = {table, DType::kF32, width, published->bytes(), part.begin()};
+    }
+  }
+  std::array<std::uint64_t, 4> counts{};
+  evaluation.count(graph.val(part.id()), judged, outputs, counts[0], counts[1]);
+  evaluation.count(graph.test(part.id()), judged, outputs, counts[2], counts[3]);
+  // Also the sign that nobody pulls any more.
+  RUDDER_TRY(collective.sum(std::span<std::uint64_t>(counts)));
+  return Accuracy{share(counts[0], counts[1]), share(counts[2], counts[3])};
+}
+
+}  // namespace rudder::train

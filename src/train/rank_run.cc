@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/rank_run.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "rudder/cache/buffer_size.h"
+#include "rudder/core/files.h"
+#include "rudder/core/machine.h"
+#include "rudder/core/sha256.h"
+#include "rudder/dataplane/feed.h"
+#include "rudder/metrics/json_lines.h"
+#include "rudder/metrics/step_times.h"
+#include "rudder/train/blas.h"
+
+#include "train/collective.h"
+#include "train/evaluate.h"
+#include "train/learner.h"
+#include "train/neighborhood.h"
+
+namespace rudder::train {
+namespace {
+
+constexpr std::size_t kBucketFloats = std::size_t{1} << 18;  // 1 MiB a gradient sum
+
+/// Training nodes of the part must have labels that the model can learn.
+Status check_labels(const graph::PartitionedGraph& graph, const graph::Part& part) {
+  for (const NodeId v : graph.train(part.id())) {
+    const std::int64_t label = part.labels()[static_cast<std::size_t>(v - part.begin())];
+    if (label < 0 || label >= graph.meta().classes) {
+      return Error{Errc::kInvalidData,
+                   fmt::format("{}: training node {} has label {}, not one of [0, {})",
+                               graph.directory().string(), v, label, graph.meta().classes)};
+    }
+  }
+  return {};
+}
+
+Result<sample::Schedule> make_schedule(const graph::PartitionedGraph& graph, const TrainOptions& options) {
+  std::vector<std::span<const NodeId>> train;
+  for (PartId p = 0; p < graph.book().parts(); ++p) {
+    train.push_back(graph.train(p));
+  }
+  return sample::Schedule::create(options.seed, options.batch, std::move(train));
+}
+
+std::string to_json(const EpochResult& epoch) {
+  const nlohmann::ordered_json object = {{"epoch", epoch.epoch},
+                                         {"loss", epoch.loss},
+                                         {"seconds", epoch.seconds},
+                                         {"compute_seconds", epoch.compute_seconds},
+                                         {"all_reduce_seconds", epoch.all_reduce_seconds},
+                                         {"stall_seconds", epoch.stall_seconds},
+                                         {"requests", epoch.requests},
+                                         {"hits", epoch.hits},
+                                         {"fetched", epoch.fetched},
+                                         {"payload_bytes", epoch.payload_bytes},
+                                         {"wire_bytes", epoch.wire_bytes},
+                                         {"messages", epoch.messages}};
+  return object.dump();
+}
+
+/// What one epoch adds up on this rank.
+struct EpochSums {
+  metrics::StepTimes times;
+  cache::Counts counts;
+  dataplane::Transfer moved;
+  double loss = 0;  ///< of global batches
+};
+
+class RankRun {
+ public:
+  explicit RankRun(const RankSetting& setting)
+      : options_(setting.options),
+        who_(setting.who),
+        graph_(setting.graph),
+        setting_(setting),
+        deadline_(from_seconds(setting.options.deadline_seconds)) {}
+
+  Result<TrainResult> run(std::unique_ptr<transport::Transport> transport) {
+    const Status done = run_inside(std::move(transport));
+    if (!done.ok()) {
+      return explain(done.error());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Status run_inside(std::unique_ptr<transport::Transport> transport) {
+    RUDDER_TRY(open());
+    RUDDER_TRY(meet(std::move(transport)));
+    for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
+      RUDDER_TRY(train_epoch(epoch));
+    }
+    return finish();
+  }
+
+  /// What needs no other rank.
+  Status open() {
+    RUDDER_ASSIGN(part_, graph_.open_part(who_.rank));
+    RUDDER_TRY(check_labels(graph_, *part_));
+    RUDDER_ASSIGN(schedule_, make_schedule(graph_, options_));
+    LearnerOptions learning{.model = options_.model,
+                            .features = graph_.meta().features,
+                            .hidden = options_.hidden,
+                            .classes = static_cast<std::size_t>(graph_.meta().classes),
+                            .layers = options_.fanout.size(),
+                            .heads = options_.heads,
+                            .learning_rate = options_.learning_rate,
+                            .dropout = options_.dropout,
+                            .seed = options_.seed,
+                            .threads = options_.threads};
+    RUDDER_ASSIGN(learner_, Learner::create(learning));
+    if (!options_.run_directory.empty() && who_.rank == 0) {
+      RUDDER_TRY(make_directories(options_.run_directory));
+      RUDDER_ASSIGN(metrics_, metrics::JsonLines::open(options_.run_directory / "metrics.jsonl"));
+    }
+    return {};
+  }
+
+  Status meet(std::unique_ptr<transport::Transport> transport) {
+    RUDDER_ASSIGN(plane_,
+                  dataplane::Plane::create(
+                      graph_, std::move(transport), setting_.rendezvous,
+                      {.rank = who_.rank, .world = who_.world, .host = who_.host, .deadline = deadline_}));
+    plane_->publish(0, part_->features(), graph_.row_bytes());
+    RUDDER_ASSIGN(collective_, make_collective(who_, setting_.rendezvous, deadline_ * 2 / 3));
+    // A slow peer is waited for; one that is gone or does not answer is not.
+    collective_->set_peer_check([this]() -> Status {
+      const std::vector<std::string> failed = plane_->find_failed_peers(deadline_ / 3);
+      return failed.empty() ? Status() : Error{Errc::kPeer, fmt::format("{}", fmt::join(failed, "; "))};
+    });
+    dataplane::FeedOptions feeding{.policy = options_.policy,
+                                   .settings = options_.settings,
+                                   .fanout = options_.fanout,
+                                   .epochs = options_.epochs,
+                                   .batch = options_.batch,
+                                   .threads = options_.threads,
+                                   .depth = options_.depth};
+    RUDDER_ASSIGN(const cache::BufferSize buffer, cache::parse_buffer_size(options_.buffer));
+    feeding.slots = buffer.slots(graph::halo_of(graph_.topology(), graph_.book(), who_.rank).size());
+    RUDDER_ASSIGN(feed_,
+                  dataplane::make_embedded_feed(graph_, *part_, *schedule_, *plane_, who_.rank, feeding));
+    // Nobody pulls before all rows are published.
+    return collective_->barrier();
+  }
+
+  Status train_epoch(std::uint32_t epoch) {
+    EpochSums sums;
+    const TimePoint start = steady_clock().now();
+    TimePoint step_start = start;
+    for (std::uint32_t step = 0; step < schedule_->steps_per_epoch(); ++step) {
+      RUDDER_ASSIGN(step_start, train_step(step_start, sums));
+    }
+    const std::uint32_t steps = schedule_->steps_per_epoch();
+    std::array<std::uint64_t, 6> totals = {sums.counts.requests,  sums.counts.hits,
+                                           sums.counts.fetched,   sums.moved.payload_bytes,
+                                           sums.moved.wire_bytes, sums.moved.messages};
+    RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(totals)));
+    const EpochResult result{.epoch = epoch,
+                             .loss = sums.loss / steps,
+                             .seconds = to_seconds(step_start - start),
+                             .compute_seconds = sums.times.compute,
+                             .all_reduce_seconds = sums.times.all_reduce,
+                             .stall_seconds = sums.times.stall,
+                             .requests = totals[0],
+                             .hits = totals[1],
+                             .fetched = totals[2],
+                             .payload_bytes = totals[3],
+                             .wire_bytes = totals[4],
+                             .messages = totals[5]};
+    result_.epochs.push_back(result);
+    run_counts_ += sums.counts;
+    if (metrics_) {
+      RUDDER_TRY(metrics_->write(to_json(result)));
+    }
+    if (who_.rank == 0 && setting_.listener) {
+      setting_.listener(result);
+    }
+    return {};
+  }
+
+  /// One step from `start` to the returned time.
+  Result<TimePoint> train_step(TimePoint start, EpochSums& sums) {
+    RUDDER_ASSIGN(dataplane::Batch batch, feed_->next());
+    const TimePoint fed = steady_clock().now();
+    RUDDER_ASSIGN(const float loss, learner_->learn(lesson_of(batch)));
+    const TimePoint learnt = steady_clock().now();
+    const bool stopping = setting_.stop != nullptr && setting_.stop->load(std::memory_order_relaxed);
+    const std::span<float> passengers = learner_->passengers();
+    passengers[0] = static_cast<float>(weight_of(batch)) * loss;
+    passengers[1] = stopping ? 1.0F : 0.0F;
+    RUDDER_TRY(sum_gradient());
+    const TimePoint summed = steady_clock().now();
+    if (passengers[1] > 0) {
+      return Error{Errc::kCancelled, fmt::format("stopped in epoch {}, step {}", batch.sampled.key.epoch,
+                                                 batch.sampled.key.batch)};
+    }
+    learner_->update();
+    note(batch, loss, passengers[0], sums);
+    feed_->recycle(std::move(batch));
+    const TimePoint end = steady_clock().now();
+    sums.times += {.compute = to_seconds(learnt - fed) + to_seconds(end - summed),
+                   .all_reduce = to_seconds(summed - learnt),
+                   .stall = to_seconds(fed - start)};
+    return end;
+  }
+
+  Lesson lesson_of(const dataplane::Batch& batch) {
+    if (learner_->needs_degrees()) {
+      degrees_without_loops(graph_.topology(), batch.sampled.nodes, degrees_);
+    }
+    return {.batch = &batch.sampled,
+            .rows = batch.rows.data(),
+            .dtype = graph_.meta().dtype,
+            .degrees = degrees_,
+            .labels = batch.labels,
+            .weight = weight_of(batch)};
+  }
+
+  /// Local means weighted by their seeds add up to the mean over the global batch.
+  double weight_of(const dataplane::Batch& batch) const {
+    return static_cast<double>(batch.sampled.seeds) /
+           static_cast<double>(schedule_->total_seeds(batch.sampled.key.batch));
+  }
+
+  Status sum_gradient() {
+    const std::span<float> all = learner_->gradient_and_passengers();
+    for (std::size_t begin = 0; begin < all.size(); begin += kBucketFloats) {
+      RUDDER_TRY(collective_->start_sum(all.subspan(begin, std::min(kBucketFloats, all.size() - begin))));
+    }
+    return collective_->finish_sums();
+  }
+
+  void note(const dataplane::Batch& batch, float loss, float global_loss, EpochSums& sums) {
+    sums.counts += batch.counts;
+    sums.moved += batch.transfer;
+    sums.loss += static_cast<double>(global_loss);
+    loss_bits_.update(std::as_bytes(std::span(&loss, 1)));
+    result_.step_losses.push_back(static_cast<double>(loss));
+    result_.step_hit_rates.push_back(batch.counts.requests == 0
+                                         ? 1.0
+                                         : static_cast<double>(batch.counts.hits) /
+                                               static_cast<double>(batch.counts.requests));
+  }
+
+  Status finish() {
+    result_.policy = options_.policy;
+    result_.world = who_.world;
+    result_.blas = blas_kernels();
+    result_.loss_digest = loss_bits_.hex();
+    RUDDER_TRY(compare_replicas());
+    RUDDER_TRY(gather_counts());
+    if (options_.evaluate) {
+      RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
+      result_.val_accuracy = accuracy.val;
+      result_.test_accuracy = accuracy.test;
+    }
+    std::array<std::uint64_t, 1> peak = {peak_rss_bytes()};
+    RUDDER_TRY(collective_->max(peak));
+    result_.peak_rss_bytes = peak[0];
+    return collective_->barrier();
+  }
+
+  /// The model's digest, after checking that every rank has the same.
+  Status compare_replicas() {
+    Sha256 sha;
+    sha.update(std::as_bytes(learner_->parameters()));
+    result_.model_digest = sha.hex();
+    const Sha256::Digest digest = sha.digest();
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < 7; ++i) {
+      bits = bits << 8 | digest[i];
+    }
+    constexpr std::uint64_t kMask = (std::uint64_t{1} << 56) - 1;
+    std::array<std::uint64_t, 2> ends = {bits, ~bits & kMask};
+    RUDDER_TRY(collective_->max(ends));
+    if (ends[0] != bits || ends[1] != (~bits & kMask)) {
+      return Error{Errc::kInternal,
+                   fmt::format("rank {}: the ranks' models differ after training", who_.rank)};
+    }
+    return {};
+  }
+
+  Status gather_counts() {
+    std::vector<std::uint64_t> all(std::size_t{who_.world} * 4);
+    const std::array<std::uint64_t, 4> mine = {run_counts_.requests, run_counts_.hits, run_counts_.fetched,
+                                               run_counts_.bypassed};
+    std::ranges::copy(mine, all.begin() + std::ptrdiff_t{4} * who_.rank);
+    RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(all)));
+    for (std::size_t r = 0; r < all.size(); r += 4) {
+      result_.by_rank.push_back(
+          {.requests = all[r], .hits = all[r + 1], .fetched = all[r + 2], .bypassed = all[r + 3]});
+    }
+    return {};
+  }
+
+  /// Names the ranks behind a failure. Those that only noticed it must not look failed themselves: they break
+  /// the collective's connections first, so that all ranks notice, and answer the others' pings for a while.
+  Error explain(const Error& error) {
+    if (!plane_ || !collective_ || error.code == Errc::kCancelled) {
+      return error;
+    }
+    const Duration patience = std::min(deadline_ / 5, Duration(std::chrono::seconds(1)));
+    collective_.reset();
+    std::vector<std::string> failed = plane_->find_failed_peers(patience);
+    std::erase_if(failed,
+                  [&](const std::string& peer) { return error.message.find(peer) != std::string::npos; });
+    if (who_.world > 1) {
+      steady_clock().sleep_until(steady_clock().now() + patience * 2);
+    }
+    return failed.empty()
+               ? error
+               : Error{Errc::kPeer, fmt::format("{}; failed: {}", error.message, fmt::join(failed, "; "))};
+  }
+
+  const TrainOptions& options_;
+  RankInfo who_;
+  const graph::PartitionedGraph& graph_;
+  RankSetting setting_;
+  Duration deadline_;
+  std::optional<graph::Part> part_;
+  std::optional<sample::Schedule> schedule_;
+  std::unique_ptr<Learner> learner_;
+  std::optional<metrics::JsonLines> metrics_;
+  // Destroyed in reverse order: the feed uses the plane.
+  std::unique_ptr<dataplane::Plane> plane_;
+  std::unique_ptr<Collective> collective_;
+  std::unique_ptr<dataplane::BatchSource> feed_;
+  std::vector<float> degrees_;
+  Sha256 loss_bits_;
+  cache::Counts run_counts_;
+  TrainResult result_;
+};
+
+}  // namespace
+
+Status check_options(const TrainOptions& options, Rank world, const graph::PartitionedGraph& graph) {
+  if (graph.book().parts() != world) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{} has {} parts, but the run has {} ranks: they must be equal",
+                             graph.directory().string(), graph.book().parts(), world)};
+  }
+  if (options.fanout.empty() || std::ranges::any_of(options.fanout, [](int f) { return f == 0 || f < -1; })) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("fan-out '{}': give one positive number a layer, or -1 for all neighbours",
+                             fmt::join(options.fanout, ","))};
+  }
+  if (options.epochs == 0 || options.batch == 0 || options.threads == 0) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("epochs, batch and threads must be positive; got {}, {} and {}", options.epochs,
+                             options.batch, options.threads)};
+  }
+  if (!(options.deadline_seconds > 0)) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("deadline of {} s: must be positive", options.deadline_seconds)};
+  }
+  RUDDER_TRY(cache::find_policy(options.policy));
+  RUDDER_TRY(cache::parse_buffer_size(options.buffer));
+  return {};
+}
+
+Result<TrainResult> run_rank(const RankSetting& setting, std::unique_ptr<transport::Transport> transport) {
+  return RankRun(setting).run(std::move(transport));
+}
+
+}  // namespace rudder::train

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rudder/train/trainer.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "rudder/core/machine.h"
+#include "rudder/transport/transport.h"
+
+#include "train/collective.h"
+#include "train/rank_run.h"
+#include "train/torch_error.h"
+
+namespace rudder::train {
+namespace {
+
+constexpr std::size_t kBurstBytes = std::size_t{64} << 10;
+
+/// The store of ranks that are threads. Once a rank has failed, nobody waits for what it will not put.
+class ThreadRendezvous final : public transport::Rendezvous {
+ public:
+  Status put(std::string_view key, std::string_view value) override {
+    {
+      const std::lock_guard lock(mutex_);
+      values_.insert_or_assign(std::string(key), std::string(value));
+    }
+    changed_.notify_all();
+    return {};
+  }
+  Result<std::string> get(std::string_view key, Deadline deadline) override {
+    std::unique_lock lock(mutex_);
+    const std::string name(key);
+    const bool ended =
+        changed_.wait_until(lock, deadline.at(), [&] { return failure_ || values_.contains(name); });
+    if (const auto found = values_.find(name); found != values_.end()) {
+      return found->second;
+    }
+    return ended ? *failure_ : Error{Errc::kTimeout, fmt::format("no rank put '{}'", key)};
+  }
+  /// The first error is kept.
+  void fail(const Error& error) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) {
+        failure_ = error;
+      }
+    }
+    changed_.notify_all();
+  }
+  [[nodiscard]] std::optional<Error> failure() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::string> values_;
+  std::optional<Error> failure_;
+};
+
+std::unique_ptr<transport::Transport> shaped(const TrainOptions& options,
+                                             std::unique_ptr<transport::Transport> transport) {
+  if (options.link_bits_per_second <= 0) {
+    return transport;
+  }
+  return transport::make_shaped_transport(std::move(transport), options.link_bits_per_second, kBurstBytes);
+}
+
+/// All ranks as threads. The first error is the run's: the others follow from it.
+Result<TrainResult> train_in_threads(const TrainOptions& options, const RankInfo& who,
+                                     const graph::PartitionedGraph& graph, const EpochListener& listener,
+                                     const std::atomic<bool>* stop) {
+  ThreadRendezvous rendezvous;
+  auto transports = transport::make_loopback_transports(who.world);
+  std::optional<TrainResult> result;
+  {
+    std::vector<std::jthread> ranks;
+    for (Rank rank = 0; rank < who.world; ++rank) {
+      ranks.emplace_back([&, rank] {
+        name_this_thread(fmt::format("rudder-rank{}", rank));
+        RankInfo self{.rank = rank, .world = who.world, .host = who.host};
+        const RankSetting setting{options, std::move(self), graph, listener, stop, rendezvous};
+        auto outcome = run_rank(setting, shaped(options, std::move(transports[rank])));
+        if (!outcome.ok()) {
+          rendezvous.fail(outcome.error());
+        } else if (rank == 0) {
+          result = std::move(outcome).value();
+        }
+      });
+    }
+  }
+  if (const auto failure = rendezvous.failure()) {
+    return *failure;
+  }
+  return *std::move(result);
+}
+
+Result<TrainResult> train_one_rank(const TrainOptions& options, const RankInfo& who,
+                                   const graph::PartitionedGraph& graph, const EpochListener& listener,
+                                   const std::atomic<bool>* stop) {
+  if (who.world == 1) {
+    return train_in_threads(options, who, graph, listener, stop);
+  }
+  std::shared_ptr<transport::Rendezvous> rendezvous;
+  RUDDER_ASSIGN(rendezvous, make_tcp_rendezvous(who, from_seconds(options.deadline_seconds)));
+  std::unique_ptr<transport::Transport> transport;
+  RUDDER_ASSIGN(transport, transport::make_ucx_transport(who.rank, who.world));
+  const RankSetting setting{options, who, graph, listener, stop, *rendezvous};
+  return run_rank(setting, shaped(options, std::move(transport)));
+}
+
+}  // namespace
+
+Result<TrainResult> train(const TrainOptions& options, const RankInfo& who, const EpochListener& listener,
+                          const std::atomic<bool>* stop) {
+  quiet_torch_logs();
+  if (options.transport != "ucx" && options.transport != "loopback") {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("unknown transport '{}'; there are ucx and loopback", options.transport)};
+  }
+  if (who.world == 0 || who.rank >= who.world) {
+    return Error{Errc::kInvalidArgument, fmt::format("rank {} of {} ranks", who.rank, who.world)};
+  }
+  RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(options.partition));
+  RUDDER_TRY(check_options(options, who.world, graph));
+  if (options.transport == "loopback") {
+    if (who.rank != 0) {
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("transport loopback plays all {} ranks in one process; this one is rank {}",
+                               who.world, who.rank)};
+    }
+    return train_in_threads(options, who, graph, listener, stop);
+  }
+  return train_one_rank(options, who, graph, listener, stop);
+}
+
+}  // namespace rudder::train
