@@ -222,6 +222,25 @@ TEST_F(OddRowFeedTest, EveryPolicySizeAndDepthGivesTheRowsOfTheSourceAndTheCount
   run_every_policy_and_size();
 }
 
+class LoneFeedTest : public FeedTest {
+ protected:
+  LoneFeedTest() : FeedTest(shape()) {}
+  static GraphShape shape() {
+    GraphShape shape;
+    shape.parts = 1;
+    shape.nodes = 100;
+    return shape;
+  }
+};
+
+TEST_F(LoneFeedTest, AGraphInOnePartNeedsNoNetwork) {
+  Cluster cluster(graph_);
+  for (const char* policy : {"none", "degree", "lookahead"}) {
+    run_all(cluster, feed_options(policy, 5, 2, 1));
+  }
+  EXPECT_EQ(cluster[0].counters().sent_messages, 0U);
+}
+
 TEST_F(FeedTest, NoRowIsEverInFlightTwice) {
   std::vector<std::unique_ptr<InFlightRows>> rows;
   for (Rank r = 0; r < 3; ++r) {
