@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/graph/npy.h"
 
-#include <algorithm>
-#include <cstring>
 #include <limits>
 #include <string_view>
 #include <type_traits>
@@ -10,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "rudder/core/machine.h"
+
+#include "graph/elements.h"
 
 namespace rudder::graph {
 namespace {
@@ -78,53 +78,6 @@ constexpr DType dtype_of() {
     static_assert(std::is_same_v<T, float>);
     return DType::kF32;
   }
-}
-
-/// Calls f(element) for each element, whose alignment does not matter.
-template <class T, class F>
-void for_each_as(std::span<const std::byte> bytes, F f) {
-  for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-    T value{};
-    std::memcpy(&value, bytes.data() + at, sizeof(T));
-    f(value);
-  }
-}
-
-/// Calls f once a element with a float or integer of the element's own type; half floats arrive as f32.
-template <class F>
-void for_each_element(DType type, std::span<const std::byte> bytes, F f) {
-  switch (type) {
-    case DType::kF32:
-      return for_each_as<float>(bytes, f);
-    case DType::kF16:
-      return for_each_as<std::uint16_t>(bytes, [&](std::uint16_t half) { f(f16_to_f32(half)); });
-    case DType::kBF16:
-      return for_each_as<std::uint16_t>(bytes, [&](std::uint16_t half) { f(bf16_to_f32(half)); });
-    case DType::kF64:
-      return for_each_as<double>(bytes, f);
-    case DType::kI32:
-      return for_each_as<std::int32_t>(bytes, f);
-    case DType::kI64:
-      return for_each_as<std::int64_t>(bytes, f);
-    case DType::kU8:
-      return for_each_as<std::uint8_t>(bytes, f);
-    case DType::kI8:
-      return for_each_as<std::int8_t>(bytes, f);
-    case DType::kI16:
-      return for_each_as<std::int16_t>(bytes, f);
-    case DType::kU16:
-      return for_each_as<std::uint16_t>(bytes, f);
-    case DType::kU32:
-      return for_each_as<std::uint32_t>(bytes, f);
-    case DType::kU64:
-      return for_each_as<std::uint64_t>(bytes, f);
-    case DType::kBool:
-      return for_each_as<std::uint8_t>(bytes, [&](std::uint8_t flag) { f(flag != 0 ? 1 : 0); });
-  }
-}
-
-bool is_float(DType type) {
-  return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16 || type == DType::kF64;
 }
 
 /// Bytes of an array of that shape, or an error when they overflow.
@@ -208,30 +161,11 @@ template Result<std::span<const std::uint32_t>> NpyArray::vector_of<std::uint32_
 template Result<std::span<const float>> NpyArray::vector_of<float>() const;
 
 Result<std::vector<std::int64_t>> NpyArray::to_int64() const {
-  if (is_float(dtype())) {
-    return Error{Errc::kInvalidData,
-                 fmt::format("{}: a {} array where integers are needed", where_, name_of(dtype()))};
-  }
-  std::vector<std::int64_t> out;
-  out.reserve(elements());
-  bool too_large = false;
-  for_each_element(dtype(), bytes(), [&](auto value) {
-    if constexpr (std::is_same_v<decltype(value), std::uint64_t>) {
-      too_large = too_large || value > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-    }
-    out.push_back(static_cast<std::int64_t>(value));
-  });
-  if (too_large) {
-    return Error{Errc::kInvalidData, where_ + ": holds an integer above 2^63 - 1"};
-  }
-  return out;
+  return elements_to_int64(dtype(), bytes(), where_);
 }
 
 Result<std::vector<float>> NpyArray::to_f32() const {
-  std::vector<float> out;
-  out.reserve(elements());
-  for_each_element(dtype(), bytes(), [&](auto value) { out.push_back(static_cast<float>(value)); });
-  return out;
+  return elements_to_f32(dtype(), bytes());
 }
 
 Status write_npy(const std::filesystem::path& path, DType dtype, std::span<const std::size_t> shape,

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Raw folders of the Open Graph Benchmark's node-property sets: CSV.gz or npz, one homogeneous graph.
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "graph/csv.h"
+#include "graph/elements.h"
+#include "graph/import_common.h"
+#include "graph/npz.h"
+
+namespace rudder::graph {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+Status refuse_heterogeneous(const fs::path& raw) {
+  for (const char* name : {"relations", "num-node-dict.csv.gz", "triplet-type-list.csv.gz",
+                           "edge_index_dict.npz", "num_nodes_dict.npz"}) {
+    if (is_there(raw / name)) {
+      return Error{
+          Errc::kUnsupported,
+          fmt::format("{}: a heterogeneous graph (it has {}); only graphs of one node and one edge type "
+                      "are read",
+                      raw.string(), name)};
+    }
+  }
+  return {};
+}
+
+/// The one number of a file that has one line a graph.
+Result<std::int64_t> one_count(const std::vector<std::int64_t>& counts, const std::string& where) {
+  if (counts.size() != 1 || counts[0] < 0) {
+    return invalid(where, counts.size() == 1 ? fmt::format("count {}", counts[0])
+                                             : fmt::format("{} graphs, one is expected", counts.size()));
+  }
+  return counts[0];
+}
+
+Status read_csv(const fs::path& raw, GraphData& data, EdgeList& edges, NodeId& nodes, std::size_t limit) {
+  const fs::path nodes_file = raw / "num-node-list.csv.gz";
+  RUDDER_ASSIGN(const std::vector<std::int64_t> counts, read_int_column(nodes_file, limit));
+  RUDDER_ASSIGN(nodes, one_count(counts, nodes_file.string()));
+  const fs::path edge_file = raw / "edge.csv.gz";
+  RUDDER_TRY(for_each_int_row(edge_file, 2, [&](std::span<const std::int64_t> row) {
+    if (edges.source.size() == edges.source.capacity() &&
+        edges.source.size() > limit / (4 * sizeof(NodeId))) {
+      return Status(
+          over_limit(edge_file.string(), fmt::format("more than {} edges", edges.source.size()), limit));
+    }
+    edges.add(row[0], row[1]);
+    return Status();
+  }));
+  if (const fs::path count_file = raw / "num-edge-list.csv.gz"; is_there(count_file)) {
+    RUDDER_ASSIGN(const std::vector<std::int64_t> edge_counts, read_int_column(count_file, limit));
+    RUDDER_ASSIGN(const std::int64_t expected, one_count(edge_counts, count_file.string()));
+    if (static_cast<std::size_t>(expected) != edges.source.size()) {
+      return invalid(edge_file.string(), fmt::format("{} edges, but {} says {}", edges.source.size(),
+                                                     count_file.filename().string(), expected));
+    }
+  }
+  const fs::path feature_file = raw / "node-feat.csv.gz";
+  RUDDER_ASSIGN(FloatTable table, read_float_table(feature_file, limit));
+  if (table.rows != static_cast<std::size_t>(nodes)) {
+    return invalid(feature_file.string(), fmt::format("{} rows for {} nodes", table.rows, nodes));
+  }
+  data.features = table.columns;
+  data.rows = std::move(table.values);
+  const fs::path label_file = raw / "node-label.csv.gz";
+  RUDDER_ASSIGN(std::vector<std::int64_t> labels, read_label_column(label_file, limit));
+  return set_labels(data, std::move(labels), label_file.string());
+}
+
+Status read_npz_edges(NpzFile& file, EdgeList& edges) {
+  RUDDER_ASSIGN(const NpyArray array, file.read("edge_index"));
+  if (array.shape().size() != 2 || array.shape()[0] != 2) {
+    return invalid(array.where(),
+                   fmt::format("shape ({}), (2, edges) is expected", fmt::join(array.shape(), ", ")));
+  }
+  const std::size_t half = array.bytes().size() / 2;
+  RUDDER_ASSIGN(edges.source, elements_to_int64(array.dtype(), array.bytes().first(half), array.where()));
+  RUDDER_ASSIGN(edges.target, elements_to_int64(array.dtype(), array.bytes().subspan(half), array.where()));
+  return {};
+}
+
+/// Keeps f16 and f32 as they are stored; other types become f32.
+Status read_npz_features(NpzFile& file, GraphData& data, std::size_t nodes, std::size_t limit) {
+  RUDDER_ASSIGN(const NpyArray array, file.read("node_feat"));
+  if (array.shape().size() != 2 || array.shape()[0] != nodes) {
+    return invalid(array.where(),
+                   fmt::format("shape ({}) for {} nodes", fmt::join(array.shape(), ", "), nodes));
+  }
+  RUDDER_TRY(allocate_rows(data, nodes, array.shape()[1], limit, array.where()));
+  if (is_feature_type(array.dtype())) {
+    data.dtype = array.dtype();
+    data.rows.assign(array.bytes().begin(), array.bytes().end());
+    return {};
+  }
+  const std::vector<float> values = elements_to_f32(array.dtype(), array.bytes());
+  std::memcpy(data.rows.data(), values.data(), data.rows.size());
+  return {};
+}
+
+Status read_npz(const fs::path& raw, GraphData& data, EdgeList& edges, NodeId& nodes, std::size_t limit) {
+  RUDDER_ASSIGN(NpzFile file, NpzFile::open(raw / "data.npz", limit));
+  RUDDER_ASSIGN(const NpyArray counts, file.read("num_nodes_list"));
+  RUDDER_ASSIGN(const std::vector<std::int64_t> values, counts.to_int64());
+  RUDDER_ASSIGN(nodes, one_count(values, counts.where()));
+  RUDDER_TRY(read_npz_edges(file, edges));
+  RUDDER_TRY(read_npz_features(file, data, static_cast<std::size_t>(nodes), limit));
+  RUDDER_ASSIGN(NpzFile label_file, NpzFile::open(raw / "node-label.npz", limit));
+  RUDDER_ASSIGN(const NpyArray array, label_file.read("node_label"));
+  const bool one_column = array.shape().size() == 1 || (array.shape().size() == 2 && array.shape()[1] == 1);
+  if (!one_column) {
+    return Error{Errc::kUnsupported, fmt::format("{}: shape ({}); only one class a node is handled",
+                                                 array.where(), fmt::join(array.shape(), ", "))};
+  }
+  RUDDER_ASSIGN(std::vector<std::int64_t> labels,
+                elements_to_labels(array.dtype(), array.bytes(), array.where()));
+  return set_labels(data, std::move(labels), array.where());
+}
+
+/// The one folder under `split/` that has the three id lists.
+Result<fs::path> find_split(const fs::path& source) {
+  const fs::path base = source / "split";
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator it(base, error), end; !error && it != end; it.increment(error)) {
+    if (is_there(it->path() / "train.csv.gz")) {
+      found.push_back(it->path());
+    }
+  }
+  if (error) {
+    return Error{Errc::kNotFound, fmt::format("{}: {}", base.string(), error.message())};
+  }
+  if (found.size() != 1) {
+    return Error{Errc::kInvalidData,
+                 fmt::format("{}: {} folders with train.csv.gz, one is expected{}", base.string(),
+                             found.size(), found.empty() ? " (split_dict.pt, a pickle, is not read)" : "")};
+  }
+  return found.front();
+}
+
+Status read_splits(const fs::path& split, GraphData& data, NodeId nodes, std::size_t limit) {
+  for (const auto& [name, ids] :
+       {std::pair("train", &data.train), std::pair("valid", &data.val), std::pair("test", &data.test)}) {
+    const fs::path file = split / fmt::format("{}.csv.gz", name);
+    RUDDER_ASSIGN(std::vector<std::int64_t> values, read_int_column(file, limit));
+    RUDDER_TRY(set_split(*ids, std::move(values), nodes, file.string()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<GraphData> import_ogb(const fs::path& source, const ImportOptions& options) {
+  const std::size_t limit = memory_limit_of(options);
+  const fs::path raw = source / "raw";
+  if (!is_there(raw)) {
+    return Error{Errc::kNotFound,
+                 fmt::format("{}: no folder raw/ in it; name the ogbn_* folder", source.string())};
+  }
+  RUDDER_TRY(refuse_heterogeneous(raw));
+  const bool binary = is_there(raw / "data.npz");
+  if (!binary && !is_there(raw / "edge.csv.gz")) {
+    return Error{Errc::kNotFound, fmt::format("{}: neither edge.csv.gz nor data.npz", raw.string())};
+  }
+  RUDDER_ASSIGN(const fs::path split, find_split(source));
+  GraphData data;
+  EdgeList edges;
+  NodeId nodes = 0;
+  RUDDER_TRY(binary ? read_npz(raw, data, edges, nodes, limit) : read_csv(raw, data, edges, nodes, limit));
+  if (data.labels.size() != static_cast<std::size_t>(nodes)) {
+    return invalid(raw.string(), fmt::format("{} labels for {} nodes", data.labels.size(), nodes));
+  }
+  RUDDER_TRY(read_splits(split, data, nodes, limit));
+  data.origin = {{"source", "ogb: " + base_name(source)},
+                 {"edges_listed", std::to_string(edges.source.size())},
+                 {"split", "as given: " + split.filename().string()}};
+  RUDDER_TRY(set_structure(data, nodes, std::move(edges), raw.string()));
+  return data;
+}
+
+}  // namespace rudder::graph
