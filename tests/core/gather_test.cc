@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rudder/core/aligned.h"
 #include "rudder/core/rng.h"
 
 namespace rudder {
@@ -59,6 +60,28 @@ TEST(GatherRows, CopiesExactlyTheRowsAskedForAtAnyWidth) {
       gather_rows(sources, row_bytes, out.data());
       EXPECT_EQ(out, expected) << count << " rows of " << row_bytes << " bytes, by address";
     }
+  }
+}
+
+TEST(GatherRows, CopiesBlocksTooLargeForTheCaches) {
+  constexpr std::size_t kRowBytes = 208;
+  constexpr std::size_t kTableRows = 5000;
+  constexpr std::size_t kCount = (std::size_t{16} << 20) / kRowBytes + 100;
+  CounterRng rng{4};
+  std::vector<std::byte> table(kTableRows * kRowBytes);
+  for (std::byte& byte : table) {
+    byte = static_cast<std::byte>(rng() >> 56);
+  }
+  std::vector<std::uint32_t> rows(kCount);
+  for (std::uint32_t& row : rows) {
+    row = static_cast<std::uint32_t>(rng.below(kTableRows));
+  }
+  std::vector<std::byte> expected = expected_rows(table, kRowBytes, rows);
+  AlignedBytes out(expected.size() + 16);
+  for (const std::size_t offset : {0U, 8U, 16U}) {  // also where the block's alignment allows no streaming
+    std::memset(out.data(), static_cast<int>(kGuard), out.size());
+    gather_rows(table, kRowBytes, std::span<const std::uint32_t>(rows), out.data() + offset);
+    EXPECT_EQ(std::memcmp(out.data() + offset, expected.data(), expected.size()), 0) << "offset " << offset;
   }
 }
 
