@@ -138,7 +138,7 @@ class ClockModel final : public Model {
 };
 
 void compare(const char* policy, const std::function<std::unique_ptr<Model>(std::size_t)>& make_model) {
-  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Scene scene = random_scene(seed, 8 + static_cast<NodeId>(seed % 40), 120, 1 + seed % 15);
     for (const SlotId capacity : {0U, 1U, 2U, 5U, 12U, 100U}) {
       Planner planner(make_policy(policy, scene.context(capacity)), capacity, 1);
