@@ -294,6 +294,45 @@ TEST_F(TraceFile, EveryFlippedBitIsAnError) {
   }
 }
 
+/// The bytes with a new checksum at the end.
+std::string sign(std::string bytes) {
+  bytes.resize(bytes.size() - trace_format::kDigestBytes);
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(bytes)));
+  const auto digest = hash.digest();
+  bytes.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+  return bytes;
+}
+
+TEST_F(TraceFile, SignedDamageIsRefusedOrReadsAsAValidTrace) {
+  const std::string whole = small_trace(file());
+  const std::size_t begin = trace_format::kPrefixBytes;
+  std::size_t accepted = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    CounterRng rng({seed, 5});
+    std::string damaged = whole;
+    for (std::uint64_t i = 0; i <= rng.below(3); ++i) {
+      const std::size_t at = begin + rng.below(whole.size() - begin - trace_format::kDigestBytes);
+      damaged[at] = static_cast<char>(rng.below(4) == 0 ? 0xff : rng.below(256));
+    }
+    overwrite(file(), sign(damaged));
+    const auto trace = read_trace(file(), std::size_t{64} << 20);
+    if (!trace.ok()) {
+      EXPECT_THAT(trace.error().message, HasSubstr("t.trace")) << "seed " << seed;
+      continue;
+    }
+    ++accepted;
+    EXPECT_EQ(trace_format::book_defect(trace->header), "") << "seed " << seed;
+    EXPECT_EQ(trace_format::arrays_defect(trace->header), "") << "seed " << seed;
+    for (Rank rank = 0; rank < trace->header.ranks(); ++rank) {
+      for (StepId step = 0; step < trace->header.steps(); ++step) {
+        EXPECT_EQ(trace_format::rows_defect(trace->header, rank, trace->ranks[rank].batch(step)), "");
+      }
+    }
+  }
+  EXPECT_LT(accepted, 600U);
+}
+
 /// Builds files whose checksum is right but whose contents are not.
 class Forger {
  public:
