@@ -35,7 +35,7 @@ class PartitionBook {
   [[nodiscard]] std::span<const NodeId> offsets() const noexcept { return offsets_; }
 
  private:
-  std::vector<NodeId> offsets_;
+  std::vector<NodeId> offsets_{0};
 };
 
 enum class PartitionMethod : std::uint8_t { kMetis, kLdg, kFennel, kHash, kRandom };
@@ -55,22 +55,30 @@ struct PartitionReport {
   PartId parts = 0;
   std::string method;
   EdgeIndex edge_cut = 0;  ///< stored entries whose ends lie in different parts, halved: undirected edges cut
-  double balance_nodes = 0, balance_edges = 0, balance_train = 0;  ///< largest part / mean part
-  std::vector<NodeId> halo;                                        ///< per part: remote nodes adjacent to it
+  /// Largest part / mean part; 1 when there is nothing to balance. Edges: stored entries of owned nodes.
+  double balance_nodes = 0, balance_edges = 0, balance_train = 0;
+  std::vector<NodeId> halo;  ///< per part: remote nodes adjacent to it
   double seconds = 0;
 };
 
-/// Bytes of memory that `partition_graph` will take at its peak.
+/// Bytes of memory that `partition_graph` will take at its peak, beyond the mapped files of the graph. An
+/// upper estimate for METIS, exact up to buffers for the others.
 [[nodiscard]] std::size_t partition_memory_bytes(const GraphMeta& meta, const PartitionOptions& options);
 
-/// Assigns every node a part; deterministic in the seed. METIS balances edges and training nodes.
+/// Assigns every node a part; deterministic in the seed. METIS balances edges and training nodes, LDG and
+/// Fennel nodes; random gives parts that differ by at most one node, hash only statistically equal ones.
+/// Errors: no nodes, more parts than nodes, too little memory (both numbers are named), for METIS nodes +
+/// edges >= 2^31.
 [[nodiscard]] Result<std::vector<PartId>> assign_parts(const Graph& graph, const PartitionOptions& options);
 
 /// Assigns, relabels (parts contiguous; inside a part by original id) and writes the partition folder `out`,
-/// which must be absent or empty: `partition.json` (last), `original_ids.npy` (new id → original id),
-/// `structure/{indptr,indices}` (the whole relabelled structure, replicated on each host),
-/// `part{i}/{indptr,indices,features,labels,train,val,test}` (owned rows; ids are new global ids). Refuses
-/// with the estimate when memory cannot fit. `progress` may be empty; it gets (share done in [0,1], what).
+/// which must be absent or empty: `partition.json` (last), `source_graph.json` (the graph folder's
+/// `graph.json`, unchanged), `original_ids.npy` (new id → original id), `structure/{indptr,indices}` (the
+/// whole relabelled structure, replicated on each host),
+/// `part{i}/{indptr,indices,features,labels,train,val,test}` (owned rows; ids are new global ids, offsets in
+/// indptr begin at 0) and, when the graph folder has its own `original_ids.npy`, `part{i}/source_ids.npy`.
+/// Equal input gives equal files. Refuses with the estimate when memory cannot fit. `progress` may be empty;
+/// it gets (share done in [0,1], what).
 [[nodiscard]] Result<PartitionReport> partition_graph(
     const Graph& graph, const PartitionOptions& options, const std::filesystem::path& out,
     const std::function<void(double, std::string_view)>& progress);
@@ -96,8 +104,11 @@ class Part {
 /// An opened partition folder with replicated structure. Immutable, thread-safe, movable.
 class PartitionedGraph {
  public:
-  /// Opens and checks everything but the parts' features and labels (see open_part).
+  /// Opens and checks everything but the parts' features and labels (see open_part): shapes, ranges and
+  /// order, that original_ids is a permutation, that the parts' structure is the whole one's, and the digest
+  /// of the structure, so that files of two partitions cannot be mixed. O(nodes + edges).
   [[nodiscard]] static Result<PartitionedGraph> open(const std::filesystem::path& directory);
+  /// Checks shapes and that labels lie in [-1, classes).
   [[nodiscard]] Result<Part> open_part(PartId p) const;
 
   [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }
@@ -116,6 +127,8 @@ class PartitionedGraph {
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
 
  private:
+  [[nodiscard]] Status open_splits();
+
   struct Split {
     NpyArray train, val, test;
     std::span<const NodeId> train_view, val_view, test_view;
@@ -133,7 +146,8 @@ class PartitionedGraph {
 /// Remote nodes adjacent to a part, sorted. O(nodes + edges of the part).
 [[nodiscard]] std::vector<NodeId> halo_of(const CscView& topology, const PartitionBook& book, PartId part);
 
-/// Writes the partitioned graph back as a graph folder in original ids; equal to the folder it was cut from.
+/// Writes the partitioned graph back as a graph folder in original ids, equal to the folder it was cut from
+/// byte for byte; `out` must be absent or empty. Streams: takes 16 bytes a node of memory.
 [[nodiscard]] Status export_graph(const PartitionedGraph& partitioned, const std::filesystem::path& out);
 
 }  // namespace rudder::graph

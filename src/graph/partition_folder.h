@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The partition folder: names, `partition.json` and digests.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+#include "rudder/core/sha256.h"
+#include "rudder/graph/partition.h"
+
+namespace rudder::graph {
+
+inline constexpr std::string_view kPartitionJson = "partition.json";
+inline constexpr std::string_view kSourceGraphJson = "source_graph.json";
+
+[[nodiscard]] std::filesystem::path part_directory(const std::filesystem::path& folder, PartId p);
+
+/// What `partition.json` holds. No times and no paths: equal cuts have equal files.
+struct PartitionFile {
+  std::string method;
+  std::uint64_t seed = 0;
+  double imbalance = 0;
+  std::vector<NodeId> offsets;
+  std::string graph_digest;      ///< of the source graph, see hash_shapes
+  std::string structure_digest;  ///< of this folder's original_ids, indptr and indices, in this order
+  std::string source_digest;     ///< of source_graph.json
+  PartitionReport report;        ///< all but `seconds`
+};
+
+[[nodiscard]] std::string partition_json_text(const PartitionFile& file);
+/// `where` names the file in errors.
+[[nodiscard]] Result<PartitionFile> parse_partition_json(const std::string& text, const std::string& where);
+
+/// Begins a graph digest: the counts, before the elements of indptr and indices.
+void hash_shapes(const GraphMeta& meta, Sha256& hash);
+[[nodiscard]] std::string text_digest(std::string_view text);
+
+}  // namespace rudder::graph

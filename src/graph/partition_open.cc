@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "rudder/core/files.h"
+#include "rudder/core/sha256.h"
+#include "rudder/graph/partition.h"
+
+#include "graph/folder.h"
+#include "graph/json_text.h"
+#include "graph/partition_folder.h"
+
+namespace rudder::graph {
+namespace {
+
+std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+Error invalid(const std::string& where, const std::string& what) {
+  return {Errc::kInvalidData, where + ": " + what};
+}
+
+/// Every id once; ascending inside each part.
+Status check_original_ids(std::span<const NodeId> original, const PartitionBook& book,
+                          const std::string& where) {
+  std::vector<bool> seen(original.size());
+  for (PartId p = 0; p < book.parts(); ++p) {
+    RUDDER_TRY(check_split(original.subspan(at(book.begin(p)), at(book.size(p))), 0, book.nodes(),
+                           fmt::format("ids of part {}", p), where));
+  }
+  for (std::size_t v = 0; v < original.size(); ++v) {
+    if (seen[at(original[v])]) {
+      return invalid(where, fmt::format("original id {} occurs twice, second at {}", original[v], v));
+    }
+    seen[at(original[v])] = true;
+  }
+  return {};
+}
+
+/// The part's own structure is the slice of the whole one.
+Status check_part_structure(const std::filesystem::path& directory, const CscView& whole, NodeId begin,
+                            NodeId end) {
+  const EdgeIndex first = whole.indptr[at(begin)];
+  const EdgeIndex count = whole.indptr[at(end)] - first;
+  NpyArray indptr;
+  NpyArray indices;
+  std::span<const EdgeIndex> offsets;
+  std::span<const NodeId> neighbors;
+  RUDDER_TRY(open_vector(directory / "indptr.npy", kPartitionJson, at(end - begin) + 1, indptr, offsets));
+  RUDDER_TRY(open_vector(directory / "indices.npy", "structure/indptr.npy", at(count), indices, neighbors));
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    if (const EdgeIndex expected = whole.indptr[at(begin) + i] - first; offsets[i] != expected) {
+      return invalid(indptr.where(),
+                     fmt::format("[{}] is {}, but structure/indptr.npy gives {}", i, offsets[i], expected));
+    }
+  }
+  const auto expected = whole.indices.subspan(at(first), at(count));
+  const auto [found, wanted] = std::mismatch(neighbors.begin(), neighbors.end(), expected.begin());
+  if (found != neighbors.end()) {
+    return invalid(indices.where(), fmt::format("[{}] is {}, but structure/indices.npy has {}",
+                                                found - neighbors.begin(), *found, *wanted));
+  }
+  return {};
+}
+
+Status open_split(const std::filesystem::path& path, NodeId begin, NodeId end, NpyArray& array,
+                  std::span<const NodeId>& view) {
+  RUDDER_ASSIGN(array, NpyArray::open(path));
+  RUDDER_ASSIGN(view, array.vector_of<NodeId>());
+  return check_split(view, begin, end, path.stem().string(), path.string());
+}
+
+Status check_total(const std::string& where, std::string_view split, std::size_t sum, std::size_t stated) {
+  if (sum != stated) {
+    return invalid(where, fmt::format("the parts have {} nodes in {}, {} says {}", sum, split,
+                                      kSourceGraphJson, stated));
+  }
+  return {};
+}
+
+Status check_digest(const std::filesystem::path& directory, std::span<const NodeId> original,
+                    const CscView& csc, const std::string& stated) {
+  Sha256 hash;
+  hash.update(std::as_bytes(original));
+  hash.update(std::as_bytes(csc.indptr));
+  hash.update(std::as_bytes(csc.indices));
+  if (const std::string actual = hash.hex(); actual != stated) {
+    return invalid((directory / "structure").string(),
+                   fmt::format("SHA-256 {} instead of {} in {}: files of another partition or damaged",
+                               actual, stated, kPartitionJson));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PartitionBook> PartitionBook::create(std::vector<NodeId> offsets) {
+  if (offsets.empty() || offsets.front() != 0) {
+    return invalid("partition book", "offsets do not begin with 0");
+  }
+  for (std::size_t p = 0; p + 1 < offsets.size(); ++p) {
+    if (offsets[p + 1] < offsets[p]) {
+      return invalid("partition book",
+                     fmt::format("offsets[{}] is {} after {}", p + 1, offsets[p + 1], offsets[p]));
+    }
+  }
+  PartitionBook book;
+  book.offsets_ = std::move(offsets);
+  return book;
+}
+
+PartId PartitionBook::part_of(NodeId v) const noexcept {
+  RUDDER_DCHECK(v >= 0 && v < nodes(), "a node of the partition book");
+  const auto after = std::upper_bound(offsets_.begin(), offsets_.end(), v);
+  return static_cast<PartId>(after - offsets_.begin()) - 1;
+}
+
+Result<PartitionedGraph> PartitionedGraph::open(const std::filesystem::path& directory) {
+  const std::string where = (directory / kPartitionJson).string();
+  RUDDER_ASSIGN(const std::string text, read_json_text(directory / kPartitionJson));
+  RUDDER_ASSIGN(PartitionFile file, parse_partition_json(text, where));
+  PartitionedGraph out;
+  out.directory_ = directory;
+  out.digest_ = text_digest(text);
+  out.graph_digest_ = file.graph_digest;
+  auto book = PartitionBook::create(std::move(file.offsets));
+  if (!book.ok()) {
+    return book.error().in(where);
+  }
+  out.book_ = std::move(book).value();
+  RUDDER_ASSIGN(const std::string source, read_text(directory / kSourceGraphJson));
+  if (text_digest(source) != file.source_digest) {
+    return invalid((directory / kSourceGraphJson).string(),
+                   fmt::format("is not the one that {} was written with", kPartitionJson));
+  }
+  RUDDER_ASSIGN(MetaFile meta, read_meta(directory / kSourceGraphJson));
+  out.meta_ = std::move(meta.meta);
+  const auto nodes = at(out.meta_.nodes);
+  if (out.book_.nodes() != out.meta_.nodes) {
+    return invalid(where, fmt::format("offsets end at {}, but {} says {} nodes", out.book_.nodes(),
+                                      kSourceGraphJson, nodes));
+  }
+  RUDDER_TRY(open_vector(directory / "original_ids.npy", kSourceGraphJson, nodes, out.original_,
+                         out.original_view_));
+  RUDDER_TRY(check_original_ids(out.original_view_, out.book_, out.original_.where()));
+  const std::filesystem::path structure = directory / "structure";
+  RUDDER_TRY(
+      open_vector(structure / "indptr.npy", kSourceGraphJson, nodes + 1, out.indptr_, out.topology_.indptr));
+  RUDDER_TRY(open_vector(structure / "indices.npy", kSourceGraphJson, at(out.meta_.edges), out.indices_,
+                         out.topology_.indices));
+  RUDDER_TRY(validate_csc(out.topology_, out.meta_.nodes, structure.string()));
+  RUDDER_TRY(check_digest(directory, out.original_view_, out.topology_, file.structure_digest));
+  RUDDER_TRY(out.open_splits());
+  return out;
+}
+
+Status PartitionedGraph::open_splits() {
+  std::size_t train = 0;
+  std::size_t val = 0;
+  std::size_t test = 0;
+  for (PartId p = 0; p < book_.parts(); ++p) {
+    const std::filesystem::path part = part_directory(directory_, p);
+    const NodeId begin = book_.begin(p);
+    const NodeId end = book_.end(p);
+    RUDDER_TRY(check_part_structure(part, topology_, begin, end));
+    Split& split = splits_.emplace_back();
+    RUDDER_TRY(open_split(part / "train.npy", begin, end, split.train, split.train_view));
+    RUDDER_TRY(open_split(part / "val.npy", begin, end, split.val, split.val_view));
+    RUDDER_TRY(open_split(part / "test.npy", begin, end, split.test, split.test_view));
+    train += split.train_view.size();
+    val += split.val_view.size();
+    test += split.test_view.size();
+  }
+  const std::string where = directory_.string();
+  RUDDER_TRY(check_total(where, "train", train, meta_.train));
+  RUDDER_TRY(check_total(where, "val", val, meta_.val));
+  return check_total(where, "test", test, meta_.test);
+}
+
+Result<Part> PartitionedGraph::open_part(PartId p) const {
+  if (p >= book_.parts()) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{}: part {} of {}", directory_.string(), p, book_.parts())};
+  }
+  const std::filesystem::path directory = part_directory(directory_, p);
+  Part part;
+  part.id_ = p;
+  part.begin_ = book_.begin(p);
+  part.size_ = book_.size(p);
+  RUDDER_TRY(open_features(directory / "features.npy", kPartitionJson, meta_, part.size_, part.features_));
+  RUDDER_TRY(
+      open_vector(directory / "labels.npy", kPartitionJson, at(part.size_), part.labels_, part.labels_view_));
+  for (std::size_t i = 0; i < part.labels_view_.size(); ++i) {
+    if (const std::int64_t label = part.labels_view_[i]; label < -1 || label >= meta_.classes) {
+      return invalid(part.labels_.where(),
+                     fmt::format("label {} of row {} is outside [-1, {})", label, i, meta_.classes));
+    }
+  }
+  return part;
+}
+
+std::vector<NodeId> halo_of(const CscView& topology, const PartitionBook& book, PartId part) {
+  std::vector<bool> adjacent(at(topology.nodes()));
+  for (NodeId v = book.begin(part); v < book.end(part); ++v) {
+    for (const NodeId u : topology.neighbors(v)) {
+      adjacent[at(u)] = true;
+    }
+  }
+  std::vector<NodeId> halo;
+  for (NodeId u = 0; u < topology.nodes(); ++u) {
+    if (adjacent[at(u)] && !book.owns(part, u)) {
+      halo.push_back(u);
+    }
+  }
+  return halo;
+}
+
+}  // namespace rudder::graph
