@@ -65,10 +65,11 @@ class Transport {
   /// addresses[r] for every rank, own included; returns when every peer can be sent to. All ranks connect at
   /// the same time: each waits for the others. Messages may arrive before it returns. Errors name the rank.
   [[nodiscard]] virtual Status connect(std::span<const std::string> addresses, Deadline deadline) = 0;
-  /// Queues a message and returns. The header (at most kMaxHeaderBytes) is copied; the body moves into the
-  /// transport and is freed after it has left, through `recycle` when given (called on the progress thread).
-  /// A message to a failed peer is dropped; its body comes back like any other. Sending to oneself works, and
-  /// so does sending from inside a Receiver's functions.
+  /// Queues a message and returns; not before connect(), except to answer a message. The header (at most
+  /// kMaxHeaderBytes) is copied; the body moves into the transport and is freed after it has left, through
+  /// `recycle` when given (called on the progress thread). A message to a failed peer is dropped; its body
+  /// comes back like any other. Sending to oneself works, and so does sending from inside a Receiver's
+  /// functions.
   virtual void send(Rank to, std::span<const std::byte> header, AlignedBytes body, std::size_t body_bytes,
                     std::function<void(AlignedBytes)> recycle) = 0;
   /// Waits until everything queued has left and its bodies have been given back. Not from the progress
@@ -77,8 +78,10 @@ class Transport {
   [[nodiscard]] virtual TransportCounters counters() const = 0;
 };
 
-/// UCX active messages. UCX's own variables (UCX_TLS, UCX_NET_DEVICES, …) are the user's. The progress thread
-/// sleeps on UCX's event descriptor when idle.
+/// UCX active messages. UCX's own variables (UCX_TLS, UCX_NET_DEVICES, …) are the user's; UCX's log joins
+/// that of this program. The progress thread sleeps on UCX's event descriptor when idle. A peer process that
+/// dies fails at once; a peer machine that falls silent does not over TCP, which resends for a quarter of an
+/// hour: waits for answers need deadlines of their own.
 [[nodiscard]] Result<std::unique_ptr<Transport>> make_ucx_transport(Rank rank, Rank world);
 
 /// All ranks in one process; each endpoint has a progress thread, as UCX has.
