@@ -24,7 +24,9 @@ ParameterShape bias(std::size_t outputs) {
 class SageLayer final : public Layer {
  public:
   SageLayer(std::size_t inputs, std::size_t outputs, bool first)
-      : inputs_(inputs), outputs_(outputs), aggregates_first_(aggregates_first(inputs, outputs, first)) {}
+      : inputs_(inputs),
+        outputs_(outputs),
+        order_(aggregates_first(inputs, outputs, first) ? Order::kAggregateFirst : Order::kMultiplyFirst) {}
 
   std::vector<ParameterShape> parameters() const override {
     return {matrix(inputs_, outputs_, kReluGain), matrix(inputs_, outputs_, kReluGain), bias(outputs_)};
@@ -33,21 +35,21 @@ class SageLayer final : public Layer {
 
   at::Tensor forward(const sample::Mfg& mfg, std::span<const float> /*degrees*/, const at::Tensor& x,
                      std::span<const at::Tensor> parameters, WorkerPool& pool) const override {
-    const Structure structure = LayerStructure::of_mean(mfg, pool);
-    const at::Tensor neighbors = aggregates_first_ ? linear(aggregate(x, structure), parameters[1], pool)
-                                                   : aggregate(linear(x, parameters[1], pool), structure);
-    return linear(x.narrow(0, 0, size(mfg.destinations)), parameters[0], pool) + neighbors + parameters[2];
+    return convolve(x, parameters[0], parameters[1], parameters[2], LayerStructure::of_mean(mfg, pool),
+                    order_);
   }
 
  private:
   std::size_t inputs_, outputs_;
-  bool aggregates_first_;
+  Order order_;
 };
 
 class GcnLayer final : public Layer {
  public:
   GcnLayer(std::size_t inputs, std::size_t outputs, bool first)
-      : inputs_(inputs), outputs_(outputs), aggregates_first_(aggregates_first(inputs, outputs, first)) {}
+      : inputs_(inputs),
+        outputs_(outputs),
+        order_(aggregates_first(inputs, outputs, first) ? Order::kAggregateFirst : Order::kMultiplyFirst) {}
 
   std::vector<ParameterShape> parameters() const override {
     return {matrix(inputs_, outputs_, 1), bias(outputs_)};
@@ -56,15 +58,12 @@ class GcnLayer final : public Layer {
 
   at::Tensor forward(const sample::Mfg& mfg, std::span<const float> degrees, const at::Tensor& x,
                      std::span<const at::Tensor> parameters, WorkerPool& pool) const override {
-    const Structure structure = LayerStructure::of_gcn(mfg, degrees, pool);
-    return (aggregates_first_ ? linear(aggregate(x, structure), parameters[0], pool)
-                              : aggregate(linear(x, parameters[0], pool), structure)) +
-           parameters[1];
+    return convolve(x, c10::nullopt, parameters[0], parameters[1], LayerStructure::of_gcn(mfg, degrees, pool), order_);
   }
 
  private:
   std::size_t inputs_, outputs_;
-  bool aggregates_first_;
+  Order order_;
 };
 
 class GatLayer final : public Layer {

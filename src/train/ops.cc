@@ -41,24 +41,6 @@ at::Tensor new_rows(std::size_t rows, std::size_t width) {
   return at::empty({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)}, at::kFloat);
 }
 
-struct Aggregate : Function<Aggregate> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const Structure& structure) {
-    hold(context, "structure", structure);
-    const RowsView rows = rows_of(x);
-    at::Tensor out = new_rows(structure->destinations(), rows.width);
-    structure->aggregate(rows, out.data_ptr<float>());
-    return out;
-  }
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const Structure& structure = held<Structure>(context, "structure");
-    const at::Tensor gradient = gradients[0].contiguous();
-    const RowsView rows = rows_of(gradient);
-    at::Tensor out = new_rows(structure->sources(), rows.width);
-    structure->aggregate_backward(rows, out.data_ptr<float>());
-    return {out, at::Tensor()};
-  }
-};
-
 // Blocks are the same for any number of threads, and so are the sums inside each.
 constexpr std::size_t kBlockRows = 2048;
 
@@ -69,22 +51,104 @@ void for_blocks(WorkerPool& pool, std::int64_t rows, Body&& body) {
   });
 }
 
-/// Sum over blocks of x_block^T · y_block, the partial sums added in order.
+/// x · weight for the first `out` rows of x; `beta` 0 overwrites out, 1 adds to it.
+void multiply_into(const at::Tensor& out, const at::Tensor& x, const at::Tensor& weight, int beta,
+                   WorkerPool& pool) {
+  for_blocks(pool, out.size(0), [&](std::int64_t begin, std::int64_t count) {
+    at::Tensor part = out.narrow(0, begin, count);
+    at::addmm_out(part, part, x.narrow(0, begin, count), weight, beta);
+  });
+}
+at::Tensor multiply(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool) {
+  at::Tensor out = at::empty({x.size(0), weight.size(1)}, x.options());
+  multiply_into(out, x, weight, 0, pool);
+  return out;
+}
+
+/// x[rows of y]^T · y: the products of blocks, added in order.
 at::Tensor transposed_product(const at::Tensor& x, const at::Tensor& y, WorkerPool& pool) {
-  const std::size_t blocks = (static_cast<std::size_t>(x.size(0)) + kBlockRows - 1) / kBlockRows;
-  if (blocks <= 1) {
-    return at::mm(x.t(), y);
+  if (y.size(0) == 0) {
+    return at::zeros({x.size(1), y.size(1)}, x.options());
   }
-  std::vector<at::Tensor> parts(blocks);
-  for_blocks(pool, x.size(0), [&](std::int64_t begin, std::int64_t count) {
+  std::vector<at::Tensor> parts((static_cast<std::size_t>(y.size(0)) + kBlockRows - 1) / kBlockRows);
+  for_blocks(pool, y.size(0), [&](std::int64_t begin, std::int64_t count) {
     parts[static_cast<std::size_t>(begin) / kBlockRows] =
         at::mm(x.narrow(0, begin, count).t(), y.narrow(0, begin, count));
   });
-  for (std::size_t b = 1; b < blocks; ++b) {
+  for (std::size_t b = 1; b < parts.size(); ++b) {
     parts[0].add_(parts[b]);
   }
   return parts[0];
 }
+
+at::Tensor aggregate(const at::Tensor& x, const LayerStructure& structure) {
+  const RowsView rows = rows_of(x);
+  at::Tensor out = new_rows(structure.destinations(), rows.width);
+  structure.aggregate(rows, out.data_ptr<float>());
+  return out;
+}
+at::Tensor aggregate_backward(const at::Tensor& gradient, LayerStructure& structure) {
+  const RowsView rows = rows_of(gradient);
+  at::Tensor out = new_rows(structure.sources(), rows.width);
+  structure.aggregate_backward(rows, out.data_ptr<float>());
+  return out;
+}
+
+struct Convolve : Function<Convolve> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const c10::optional<at::Tensor>& self_weight, const at::Tensor& neighbor_weight,
+                            const at::Tensor& bias, const Structure& structure, Order order) {
+    WorkerPool& pool = structure->pool();
+    const auto destinations = static_cast<std::int64_t>(structure->destinations());
+    at::Tensor sums;  // over neighbours, before multiplication
+    at::Tensor out;
+    if (order == Order::kAggregateFirst) {
+      sums = aggregate(x, *structure);
+      out = bias.expand({destinations, bias.size(0)}).contiguous();
+      multiply_into(out, sums, neighbor_weight, 1, pool);
+    } else {
+      out = aggregate(multiply(x, neighbor_weight, pool), *structure);
+      out.add_(bias);
+    }
+    if (self_weight) {
+      multiply_into(out, x, *self_weight, 1, pool);
+    }
+    context->save_for_backward({x, self_weight.value_or(at::Tensor()), neighbor_weight, sums});
+    hold(context, "structure", structure);
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const at::Tensor& self_weight = saved[1];
+    const at::Tensor& neighbor_weight = saved[2];
+    const at::Tensor& sums = saved[3];
+    LayerStructure& structure = *held<Structure>(context, "structure");
+    WorkerPool& pool = structure.pool();
+    const at::Tensor gradient = gradients[0].contiguous();
+    at::Tensor by_x, by_self, by_neighbor;
+    if (sums.defined()) {
+      by_neighbor = transposed_product(sums, gradient, pool);
+      if (x.requires_grad()) {
+        by_x = aggregate_backward(multiply(gradient, neighbor_weight.t(), pool), structure);
+      }
+    } else {
+      const at::Tensor by_products = aggregate_backward(gradient, structure);
+      by_neighbor = transposed_product(x, by_products, pool);
+      if (x.requires_grad()) {
+        by_x = multiply(by_products, neighbor_weight.t(), pool);
+      }
+    }
+    if (self_weight.defined()) {
+      by_self = transposed_product(x, gradient, pool);
+      if (x.requires_grad()) {
+        multiply_into(by_x.narrow(0, 0, gradient.size(0)), gradient, self_weight.t(), 1, pool);
+      }
+    }
+    return {by_x, by_self, by_neighbor, gradient.sum(0), at::Tensor(), at::Tensor()};
+  }
+};
 
 struct Linear : Function<Linear> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
@@ -102,16 +166,6 @@ struct Linear : Function<Linear> {
       by_x = multiply(gradient, saved[1].t(), pool);
     }
     return {by_x, transposed_product(saved[0], gradient, pool), at::Tensor()};
-  }
-
- private:
-  static at::Tensor multiply(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool) {
-    at::Tensor out = at::empty({x.size(0), weight.size(1)}, x.options());
-    for_blocks(pool, x.size(0), [&](std::int64_t begin, std::int64_t count) {
-      at::Tensor part = out.narrow(0, begin, count);
-      at::mm_out(part, x.narrow(0, begin, count), weight);
-    });
-    return out;
   }
 };
 
@@ -252,8 +306,10 @@ struct Attend : Function<Attend> {
 
 }  // namespace
 
-at::Tensor aggregate(const at::Tensor& x, const Structure& structure) {
-  return Aggregate::apply(x, structure);
+at::Tensor convolve(const at::Tensor& x, const c10::optional<at::Tensor>& self_weight,
+                    const at::Tensor& neighbor_weight, const at::Tensor& bias, const Structure& structure,
+                    Order order) {
+  return Convolve::apply(x, self_weight, neighbor_weight, bias, structure, order);
 }
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool) {
   return Linear::apply(x, weight, &pool);

@@ -14,10 +14,16 @@ namespace rudder::train {
 
 using Structure = std::shared_ptr<LayerStructure>;
 
-/// Mean or weighted sum of x's rows (sources x width) → destinations x width.
-[[nodiscard]] at::Tensor aggregate(const at::Tensor& x, const Structure& structure);
+/// Whether neighbours are added up before they are multiplied with their weights or after.
+enum class Order : unsigned char { kAggregateFirst, kMultiplyFirst };
 
-/// x · weight (in x out), in fixed blocks of rows.
+/// aggregate(x) · neighbor_weight + x[destinations] · self_weight + bias. self_weight may be undefined (no
+/// such term). x: sources x in; weights: in x out; bias: out; the result: destinations x out.
+[[nodiscard]] at::Tensor convolve(const at::Tensor& x, const c10::optional<at::Tensor>& self_weight,
+                                  const at::Tensor& neighbor_weight, const at::Tensor& bias,
+                                  const Structure& structure, Order order);
+
+/// x · weight (in x out).
 [[nodiscard]] at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool);
 
 /// ReLU and dropout. Overwrites x, which must not be used again.

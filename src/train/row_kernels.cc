@@ -25,30 +25,28 @@ struct Vector {
   RUDDER_INLINE static void store(const Type& from, float* to) { std::memcpy(to, &from, sizeof from); }
 };
 
-constexpr std::size_t kTileVectors = 8;  // registers that hold one tile of columns while all rows are added
-
-/// One tile of kLanes x kTileVectors columns.
-template <std::size_t kLanes, bool kWeighted>
+/// One tile of kLanes x kVectors columns; its sums stay in registers while all rows are added.
+template <std::size_t kLanes, std::size_t kVectors, bool kWeighted>
 RUDDER_INLINE void add_tile(const float* x, std::size_t stride, std::span<const LocalId> rows,
                             const float* weights, float scale, float* out) {
   using V = Vector<kLanes>;
-  typename V::Type sums[kTileVectors] = {};
+  typename V::Type sums[kVectors] = {};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const float* row = x + rows[i] * stride;
 #pragma GCC unroll 8
-    for (std::size_t v = 0; v < kTileVectors; ++v) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
       typename V::Type value;
       V::load(row + v * kLanes, value);
       sums[v] += kWeighted ? value * weights[i] : value;
     }
   }
 #pragma GCC unroll 8
-  for (std::size_t v = 0; v < kTileVectors; ++v) {
+  for (std::size_t v = 0; v < kVectors; ++v) {
     V::store(kWeighted ? sums[v] : sums[v] * scale, out + v * kLanes);
   }
 }
 
-/// The columns that do not fill a tile.
+/// The columns that do not fill a vector.
 template <bool kWeighted>
 RUDDER_INLINE void add_rest(const float* x, std::size_t stride, std::size_t width,
                             std::span<const LocalId> rows, const float* weights, float scale, float* out) {
@@ -67,14 +65,24 @@ RUDDER_INLINE void add_rest(const float* x, std::size_t stride, std::size_t widt
   }
 }
 
+/// Tiles of kVectors from `column` on, then narrower ones; returns the first column that is left.
+template <std::size_t kLanes, std::size_t kVectors, bool kWeighted>
+RUDDER_INLINE std::size_t add_tiles(const RowsView& x, std::span<const LocalId> rows, const float* weights,
+                                    float scale, float* out, std::size_t column) {
+  constexpr std::size_t kTile = kLanes * kVectors;
+  for (; column + kTile <= x.width; column += kTile) {
+    add_tile<kLanes, kVectors, kWeighted>(x.data + column, x.stride, rows, weights, scale, out + column);
+  }
+  if constexpr (kVectors > 1) {
+    column = add_tiles<kLanes, kVectors / 2, kWeighted>(x, rows, weights, scale, out, column);
+  }
+  return column;
+}
+
 template <std::size_t kLanes, bool kWeighted>
 RUDDER_INLINE void add_rows(const RowsView& x, std::span<const LocalId> rows, const float* weights,
                             float scale, float* out) {
-  constexpr std::size_t kTile = kLanes * kTileVectors;
-  std::size_t column = 0;
-  for (; column + kTile <= x.width; column += kTile) {
-    add_tile<kLanes, kWeighted>(x.data + column, x.stride, rows, weights, scale, out + column);
-  }
+  const std::size_t column = add_tiles<kLanes, 8, kWeighted>(x, rows, weights, scale, out, 0);
   if (column < x.width) {
     add_rest<kWeighted>(x.data + column, x.stride, x.width - column, rows, weights, scale, out + column);
   }
