@@ -58,7 +58,8 @@ class GcnLayer final : public Layer {
 
   at::Tensor forward(const sample::Mfg& mfg, std::span<const float> degrees, const at::Tensor& x,
                      std::span<const at::Tensor> parameters, WorkerPool& pool) const override {
-    return convolve(x, c10::nullopt, parameters[0], parameters[1], LayerStructure::of_gcn(mfg, degrees, pool), order_);
+    return convolve(x, c10::nullopt, parameters[0], parameters[1], LayerStructure::of_gcn(mfg, degrees, pool),
+                    order_);
   }
 
  private:

@@ -104,7 +104,9 @@ struct Convolve : Function<Convolve> {
     at::Tensor out;
     if (order == Order::kAggregateFirst) {
       sums = aggregate(x, *structure);
-      out = bias.expand({destinations, bias.size(0)}).contiguous();
+      // A copy even for one row, where expand() alone would give the bias itself.
+      out = at::empty({destinations, bias.size(0)}, bias.options())
+                .copy_(bias.expand({destinations, bias.size(0)}));
       multiply_into(out, sums, neighbor_weight, 1, pool);
     } else {
       out = aggregate(multiply(x, neighbor_weight, pool), *structure);

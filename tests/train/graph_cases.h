@@ -59,6 +59,9 @@ inline Dense product(const Dense& a, const Dense& b) {
   Dense result(a.rows, b.columns);
   for (std::size_t i = 0; i < a.rows; ++i) {
     for (std::size_t k = 0; k < a.columns; ++k) {
+      if (a.at(i, k) == 0) {
+        continue;
+      }
       for (std::size_t j = 0; j < b.columns; ++j) {
         result.at(i, j) += a.at(i, k) * b.at(k, j);
       }

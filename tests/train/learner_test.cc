@@ -115,10 +115,10 @@ TEST_P(EveryModel, LossAndGradientEqualTheDenseModelsAndItsFiniteDifferences) {
   }
 }
 
-TEST_P(EveryModel, InfersEachLayerAsTheDenseModelDoes) {
-  const ModelCase& given = GetParam();
-  const Case data(9, 20, 40, given.features, given.classes);
-  const auto learner = make_learner(options());
+void expect_dense_inference(const ModelCase& given, const LearnerOptions& options, const Case& data) {
+  const auto learner = make_learner(options);
+  const std::vector<float> values = random_floats(56, learner->parameters().size());
+  std::ranges::copy(values, learner->parameters().begin());
   const LiteralModel literal{given.kind, given.features, given.hidden, given.classes, 2};
   std::vector<float> x = data.rows;
   for (std::size_t k = 0; k < 2; ++k) {
@@ -134,6 +134,18 @@ TEST_P(EveryModel, InfersEachLayerAsTheDenseModelDoes) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     ASSERT_NEAR(static_cast<double>(x[i]), expected.values[i], 1e-5) << "at element " << i;
   }
+  EXPECT_TRUE(same_bits(copy(learner->parameters()), values)) << "inference changed the model";
+}
+
+TEST_P(EveryModel, InfersEachLayerAsTheDenseModelDoes) {
+  const ModelCase& given = GetParam();
+  expect_dense_inference(given, options(), Case(9, 20, 40, given.features, given.classes));
+}
+
+TEST_P(EveryModel, InfersForASingleDestination) {
+  const ModelCase& given = GetParam();
+  expect_dense_inference(given, options(), Case(1, 1, 4, given.features, given.classes));
+  expect_dense_inference(given, options(), Case(1, 1, 1, given.features, given.classes));
 }
 
 TEST_P(EveryModel, DoesNotDependOnTheNumberOfThreads) {

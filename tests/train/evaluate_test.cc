@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/evaluate.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rudder/transport/transport.h"
+
+#include "train/literal_models.h"
+#include "train/memory_rendezvous.h"
+#include "train/neighborhood.h"
+#include "train/planted_case.h"
+
+namespace rudder::train {
+namespace {
+
+using testing::Dense;
+using testing::LiteralModel;
+using testing::MemoryRendezvous;
+using testing::PlantedCase;
+
+constexpr std::size_t kHidden = 12;
+constexpr std::size_t kHeads = 3;
+
+PlantedCase& planted() {
+  static PlantedCase shared({.seed = 5,
+                             .features = 10,
+                             .edge_factor = 4,
+                             .nodes = 500,
+                             .classes = 4,
+                             .mixing = 0.3,
+                             .train_share = 0.2});
+  return shared;
+}
+
+graph::Graph open_planted() {
+  auto graph = graph::Graph::open(planted().folder());
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  return std::move(graph).value();
+}
+
+std::unique_ptr<Learner> make_learner(const std::string& model) {
+  auto learner = Learner::create({.model = model,
+                                  .features = 10,
+                                  .hidden = kHidden,
+                                  .classes = 4,
+                                  .layers = 3,
+                                  .heads = kHeads,
+                                  .seed = 8});
+  EXPECT_TRUE(learner.ok()) << learner.error().message;
+  return std::move(learner).value();
+}
+
+/// The whole graph as one message-flow graph.
+sample::Mfg whole(const graph::CscView& topology) {
+  sample::Mfg mfg;
+  mfg.destinations = static_cast<LocalId>(topology.nodes());
+  mfg.sources = mfg.destinations;
+  mfg.indptr.assign(topology.indptr.begin(), topology.indptr.end());
+  mfg.indices.assign(topology.indices.begin(), topology.indices.end());
+  return mfg;
+}
+
+double literal_accuracy(const Dense& outputs, const graph::Graph& graph, std::span<const NodeId> split) {
+  double right = 0;
+  for (const NodeId v : split) {
+    const auto row =
+        std::span(outputs.values).subspan(static_cast<std::size_t>(v) * outputs.columns, outputs.columns);
+    right += std::ranges::max_element(row) - row.begin() == graph.labels()[static_cast<std::size_t>(v)] ? 1.0
+                                                                                                        : 0.0;
+  }
+  return right / static_cast<double>(split.size());
+}
+
+Accuracy literal_evaluation(const std::string& model) {
+  const graph::Graph graph = open_planted();
+  const auto learner = make_learner(model);
+  const std::vector<double> parameters(learner->parameters().begin(), learner->parameters().end());
+  std::vector<float> features(graph.features().size() / sizeof(float));
+  std::memcpy(features.data(), graph.features().data(), graph.features().size());
+  std::vector<NodeId> all(static_cast<std::size_t>(graph.meta().nodes));
+  std::iota(all.begin(), all.end(), NodeId{0});
+  std::vector<float> degrees;
+  degrees_without_loops(graph.topology(), all, degrees);
+  const sample::Mfg mfg = whole(graph.topology());
+  const LiteralModel literal{model, 10, kHidden, 4, kHeads};
+  const Dense outputs =
+      literal.forward({mfg, mfg, mfg}, degrees, Dense(all.size(), 10, features), parameters);
+  return {literal_accuracy(outputs, graph, graph.val()), literal_accuracy(outputs, graph, graph.test())};
+}
+
+/// One rank's part of an evaluation.
+Result<Accuracy> evaluate_rank(const graph::PartitionedGraph& graph, Rank rank, Rank world,
+                               MemoryRendezvous& store, std::unique_ptr<transport::Transport> transport,
+                               const std::string& model, const EvaluationOptions& options) {
+  RUDDER_ASSIGN(const graph::Part part, graph.open_part(rank));
+  std::unique_ptr<dataplane::Plane> plane;
+  RUDDER_ASSIGN(plane, dataplane::Plane::create(graph, std::move(transport), store,
+                                                {.rank = rank, .world = world, .host = "h"}));
+  plane->publish(0, part.features(), graph.row_bytes());
+  RUDDER_ASSIGN(const auto collective,
+                make_collective({.rank = rank, .world = world, .host = "h"}, store, from_seconds(20)));
+  const auto learner = make_learner(model);
+  RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph, part, *plane, *collective, *learner, options));
+  RUDDER_TRY(collective->barrier());
+  return accuracy;
+}
+
+Accuracy evaluate_all(Rank world, const std::string& model, const EvaluationOptions& options = {}) {
+  auto graph = graph::PartitionedGraph::open(planted().partition(world));
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  MemoryRendezvous store;
+  auto transports = transport::make_loopback_transports(world);
+  std::vector<Accuracy> results(world);
+  {
+    std::vector<std::jthread> ranks;
+    for (Rank rank = 0; rank < world; ++rank) {
+      ranks.emplace_back([&, rank] {
+        auto result = evaluate_rank(*graph, rank, world, store, std::move(transports[rank]), model, options);
+        ASSERT_TRUE(result.ok()) << result.error().message;
+        results[rank] = *result;
+      });
+    }
+  }
+  for (const Accuracy& result : results) {
+    EXPECT_EQ(result.val, results[0].val);
+    EXPECT_EQ(result.test, results[0].test);
+  }
+  return results[0];
+}
+
+// Rounding may turn one near-tie.
+constexpr double kOneNode = 1.01 / 200;
+
+class EvaluationOf : public ::testing::TestWithParam<std::tuple<const char*, Rank>> {};
+
+TEST_P(EvaluationOf, EqualsDenseInferenceOnTheWholeGraph) {
+  const auto& [model, world] = GetParam();
+  const Accuracy expected = literal_evaluation(model);
+  const Accuracy got = evaluate_all(world, model);
+  EXPECT_NEAR(got.val, expected.val, kOneNode);
+  EXPECT_NEAR(got.test, expected.test, kOneNode);
+}
+
+INSTANTIATE_TEST_SUITE_P(ModelsAndWorlds, EvaluationOf,
+                         ::testing::Combine(::testing::Values("sage", "gcn", "gat"),
+                                            ::testing::Values(1, 2, 4)));
+
+TEST(Evaluation, DoesNotDependOnTheSizeOfChunks) {
+  const Accuracy whole_part = evaluate_all(2, "sage");
+  const Accuracy small_chunks = evaluate_all(2, "sage", {.chunk_floats = 300});
+  EXPECT_NEAR(small_chunks.val, whole_part.val, kOneNode);
+  EXPECT_NEAR(small_chunks.test, whole_part.test, kOneNode);
+}
+
+TEST(Degrees, LeaveSelfLoopsOut) {
+  const std::vector<EdgeIndex> indptr = {0, 2, 3, 3};
+  const std::vector<NodeId> indices = {0, 1, 0};
+  std::vector<float> degrees;
+  const std::vector<NodeId> nodes = {2, 0, 1};
+  degrees_without_loops({indptr, indices}, nodes, degrees);
+  EXPECT_THAT(degrees, ::testing::ElementsAre(0, 1, 1));
+}
+
+class NeighborhoodsOf : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(NeighborhoodsOf, HoldEveryDestinationOnceWithAllItsNeighbours) {
+  const std::size_t most = GetParam();
+  const graph::Graph graph = open_planted();
+  const graph::CscView topology = graph.topology();
+  const NodeId begin = 100;
+  const NodeId end = 300;
+  NeighborhoodBuilder builder(topology, begin, end);
+  std::vector<NodeId> destinations;
+  for (NodeId v = begin; v < end; v += 3) {
+    destinations.push_back(v);
+  }
+  std::size_t done = 0;
+  while (done < destinations.size()) {
+    Neighborhood around;
+    const std::size_t taken = builder.build(std::span(destinations).subspan(done), most, around);
+    ASSERT_GE(taken, 1U);
+    ASSERT_EQ(around.destinations, taken);
+    EXPECT_TRUE(taken == 1 || around.nodes.size() <= most);
+    EXPECT_EQ(std::set<NodeId>(around.nodes.begin(), around.nodes.end()).size(), around.nodes.size());
+    EXPECT_TRUE(std::ranges::is_sorted(around.remote_nodes()));
+    for (std::size_t i = 0; i < around.nodes.size(); ++i) {
+      const bool remote = around.nodes[i] < begin || around.nodes[i] >= end;
+      EXPECT_EQ(remote, i >= taken && i < taken + around.remote) << "node " << around.nodes[i];
+    }
+    for (std::size_t d = 0; d < taken; ++d) {
+      EXPECT_EQ(around.nodes[d], destinations[done + d]);
+      std::vector<NodeId> neighbors;
+      for (std::uint32_t e = around.mfg.indptr[d]; e < around.mfg.indptr[d + 1]; ++e) {
+        neighbors.push_back(around.nodes[around.mfg.indices[e]]);
+      }
+      EXPECT_TRUE(std::ranges::equal(neighbors, topology.neighbors(destinations[done + d])));
+    }
+    done += taken;
+  }
+  EXPECT_EQ(done, destinations.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, NeighborhoodsOf, ::testing::Values(1, 30, 200, 100000));
+
+}  // namespace
+}  // namespace rudder::train
