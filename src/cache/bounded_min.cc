@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Belady's rule in batch form with bounded knowledge: `lookahead` (MIN-L) and, with the whole run known,
 // `min`.
-//
 #include "cache/bounded_min.h"
 
 #include <algorithm>

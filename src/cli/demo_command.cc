@@ -50,8 +50,7 @@ class Demo final : public Command {
     add_link_option(options(), link_, link_rate_, "Rate of each host's link, each way");
     options().choice("links", links_, {"auto", "namespaces", "token-bucket"},
                      "How links are made; auto: namespaces when allowed, else the token bucket");
-    options().text("buffer", "SIZE", train_.buffer,
-                   "Rows of each host's buffer: a fraction of the halo or a number");
+    add_buffer_option(options(), train_.buffer);
     options().text("policies", "NAMES", policies_, "Policies to compare, separated by commas");
     add_schedule_options(options(), train_);
     add_model_options(options(), train_);

@@ -227,7 +227,7 @@ void OptionTable::bind(CLI::App& command) {
       if (!shown.empty()) {
         help += fmt::format(" [{}]", shown);
       }
-      command.add_option_function<std::string>(flag, keep, help)->type_name(option.metavar);
+      command.add_option_function<std::string>(flag, keep, help)->type_name(option.metavar)->take_last();
     }
   }
   command

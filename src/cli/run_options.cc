@@ -102,6 +102,20 @@ void add_link_option(OptionTable& table, std::string& text, double& bits_per_sec
                 .is_switch = false});
 }
 
+void add_buffer_option(OptionTable& table, std::string& text) {
+  table.custom({.key = "buffer",
+                .metavar = "SIZE",
+                .help = "Rows of each rank's buffer: a fraction of the halo or a number",
+                .bounds = "0.0..1.0 with a point, or a whole number",
+                .parse = [&text](const std::string& value) -> Status {
+                  RUDDER_TRY(cache::parse_buffer_size(value));
+                  text = value;
+                  return {};
+                },
+                .show = [&text] { return text; },
+                .is_switch = false});
+}
+
 std::vector<std::string> policy_names(bool live_only) {
   std::vector<std::string> names;
   for (const cache::PolicyInfo& info : cache::policy_table()) {

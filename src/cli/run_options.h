@@ -23,6 +23,8 @@ void add_generator_options(OptionTable& table, graph::GeneratorOptions& options)
 void add_partition_options(OptionTable& table, graph::PartitionOptions& options);
 /// --link RATE as bits per second.
 void add_link_option(OptionTable& table, std::string& text, double& bits_per_second, std::string help);
+/// --buffer SIZE, checked.
+void add_buffer_option(OptionTable& table, std::string& text);
 /// Names of policies for help and errors: all, or those that run live.
 [[nodiscard]] std::vector<std::string> policy_names(bool live_only);
 

@@ -35,8 +35,7 @@ class Train final : public Command {
  public:
   Train() {
     options().choice("policy", train_.policy, policy_names(true), "What the buffer of remote rows keeps");
-    options().text("buffer", "SIZE", train_.buffer,
-                   "Rows of the buffer: a fraction of the halo (0.25, 1.0) or a number of rows (4000)");
+    add_buffer_option(options(), train_.buffer);
     add_schedule_options(options(), train_);
     add_model_options(options(), train_);
     add_policy_settings(options(), train_.settings);

@@ -48,7 +48,7 @@ class LiteralLookahead {
       for (StepId step = t + 1; step < known_; ++step) {
         future.insert(scene_.batches[step].begin(), scene_.batches[step].end());
       }
-      if (future.size() >= 3 * std::size_t{c_}) {
+      if (future.size() >= 4 * std::size_t{c_}) {
         break;
       }
       ++known_;
@@ -188,7 +188,7 @@ TEST(Lookahead, PrefersLikelyRowsBeyondTheWindow) {
   EXPECT_EQ(planner.residency().size(), 0U);
 }
 
-TEST(Lookahead, AsksForNoMoreThanThreeTimesTheBuffer) {
+TEST(Lookahead, AsksForNoMoreThanFourTimesTheBuffer) {
   Scene scene;
   scene.nodes = 400;
   for (NodeId step = 0; step < 100; ++step) {
@@ -207,7 +207,7 @@ TEST(Lookahead, AsksForNoMoreThanThreeTimesTheBuffer) {
   }
   // Batches 0 and 1 fit into the empty buffer. From then on 24 rows, six batches, are wanted beyond the
   // served one.
-  EXPECT_THAT(pushed_at_step, ::testing::ElementsAre(1, 2, 9, 10, 11, 12));
+  EXPECT_THAT(pushed_at_step, ::testing::ElementsAre(1, 2, 11, 12, 13, 14));
 }
 
 TEST(Lookahead, StaysNearMinInALongRun) {

@@ -28,7 +28,7 @@ int main() {
   planner.push({1, 2, 4});
   planner.finish();
   while (!planner.done()) {
-    planner.next();
+    static_cast<void>(planner.next());
   }
   std::printf("hits %d fetched %d\\n", static_cast<int>(planner.totals().hits), static_cast<int>(planner.totals().fetched));
 }
@@ -50,9 +50,10 @@ def main():
             (work / name).write_text(text)
         libraries = [build / "src/cache/librudder_cache.a", build / "src/core/librudder_core.a"]
         # The changed table comes before the library, whose own is then not taken.
-        subprocess.run(["c++", "-std=c++20", f"-I{source}/include", f"-I{source}/src",
-                        *(str(work / name) for name in ("main.cc", "policy_table.cc", "mine.cc")),
-                        *map(str, libraries), "-lfmt", "-lspdlog", "-lz", "-lcrypto", "-lhwloc", "-lpthread", "-o", str(work / "program")], check=True)
+        sources = [work / name for name in ("main.cc", "policy_table.cc", "mine.cc")]
+        system = ["-lfmt", "-lspdlog", "-lz", "-lcrypto", "-lhwloc", "-lpthread"]
+        subprocess.run(["c++", "-std=c++20", f"-I{source}/include", f"-I{source}/src", *map(str, sources + libraries), *system,
+                        "-o", str(work / "program")], check=True)
         output = subprocess.run([str(work / "program")], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
     assert output == "hits 2 fetched 4", output
     print("the policy of docs/extending.md works:", output)

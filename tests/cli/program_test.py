@@ -119,7 +119,7 @@ class Commands(Base):
 
     def test_wrong_usage_is_one_error_with_a_hint(self):
         for words, hint in ((["lanuch"], "launch"), (["train", self.parts, "--polcy", "lru"], "--policy"),
-                            (["train", self.parts, "--policy", "lruu"], "lru"), (["train", self.parts, "--buffer", "x"], "'x'"),
+                            (["train", self.parts, "--policy", "lruu"], "lru"), (["train", self.parts, "--buffer", "x"], "'x'"), (["demo", "--buffer", "1.5"], "1.5"),
                             (["graph", "generate", "debain", self.work / "no"], "debian"), ([], "--help"),
                             (["train", self.parts, "--epochs", "0"], "'0'"), (["demo", "--policies", "min"], "replay")):
             _, err = run(*words, code=2)
@@ -170,7 +170,7 @@ class Commands(Base):
         evil = self.work / "evil"
         evil.mkdir()
         for part in ("x", "tx", "allx", "y", "ty", "ally", "graph"):
-            (evil / f"ind.bad.{part}").write_bytes(b"cos\nsystem\n(S'touch /tmp/rudder-was-here'\ntR.")
+            (evil / f"ind.bad.{part}").write_bytes(b"\x80\x02cos\nsystem\nU\x1atouch /tmp/rudder-was-here\x85R.")
         (evil / "ind.bad.test.index").write_text("1\n")
         self.fails("graph", "import", "--format", "planetoid", evil, self.work / "evil-out", says=["system"])
         self.assertFalse((self.work / "evil-out").exists())
@@ -252,7 +252,8 @@ class Faults(Base):
         before = shared_memory()
         for victim in random.sample(range(4), 2):
             processes = self.ranks(4, self.free_port(), self.LONG)
-            time.sleep(random.uniform(1.5, 4))
+            self.assertIn("epoch 0", processes[0].stderr.readline())  # from here on all ranks know each other
+            time.sleep(random.uniform(0, 3))
             self.assertTrue(all(process.poll() is None for process in processes), "a rank ended early")
             processes[victim].kill()
             killed = time.monotonic()

@@ -81,7 +81,8 @@ struct PolicyContext {
 
 /// Settings of policies that have some. Each policy's table entry names those it reads.
 struct PolicySettings {
-  std::uint32_t max_lookahead = 256;     ///< lookahead: most batches beyond the served one to know
+  std::uint32_t max_lookahead =
+      64;  ///< lookahead: most batches to look ahead; fewer when 4 x capacity rows are known
   std::uint32_t score_period = 8;        ///< score: batches between replacements
   std::uint32_t score_stale_after = 25;  ///< score: un-hit batches until a slot of initial score 1 is stale
   double score_alpha = 0.05;             ///< score: decay a batch
