@@ -131,11 +131,12 @@ class RankRun {
                       graph_, std::move(transport), setting_.rendezvous,
                       {.rank = who_.rank, .world = who_.world, .host = who_.host, .deadline = deadline_}));
     plane_->publish(0, part_->features(), graph_.row_bytes());
-    RUDDER_ASSIGN(collective_, make_collective(who_, setting_.rendezvous, deadline_ * 2 / 3));
+    RUDDER_ASSIGN(collective_, make_collective(who_, setting_.rendezvous, deadline_ / 2));
     // A slow peer is waited for; one that is gone or does not answer is not.
     collective_->set_peer_check([this]() -> Status {
-      const std::vector<std::string> failed = plane_->find_failed_peers(deadline_ / 3);
-      return failed.empty() ? Status() : Error{Errc::kPeer, fmt::format("{}", fmt::join(failed, "; "))};
+      const std::vector<std::string> failed = plane_->find_failed_peers(deadline_ / 4);
+      blamed_ = !failed.empty();
+      return blamed_ ? Error{Errc::kPeer, fmt::format("failed: {}", fmt::join(failed, "; "))} : Status();
     });
     dataplane::FeedOptions feeding{.policy = options_.policy,
                                    .settings = options_.settings,
@@ -308,13 +309,16 @@ class RankRun {
     if (!plane_ || !collective_ || error.code == Errc::kCancelled) {
       return error;
     }
-    const Duration patience = std::min(deadline_ / 5, Duration(std::chrono::seconds(1)));
+    const Duration patience = std::min(deadline_ / 8, Duration(std::chrono::seconds(1)));
     collective_.reset();
-    std::vector<std::string> failed = plane_->find_failed_peers(patience);
-    std::erase_if(failed,
-                  [&](const std::string& peer) { return error.message.find(peer) != std::string::npos; });
+    std::vector<std::string> failed;
+    if (!blamed_) {
+      failed = plane_->find_failed_peers(patience);
+      std::erase_if(failed,
+                    [&](const std::string& peer) { return error.message.find(peer) != std::string::npos; });
+    }
     if (who_.world > 1) {
-      steady_clock().sleep_until(steady_clock().now() + patience * 2);
+      steady_clock().sleep_until(steady_clock().now() + patience);
     }
     return failed.empty()
                ? error
@@ -338,6 +342,7 @@ class RankRun {
   Sha256 loss_bits_;
   cache::Counts run_counts_;
   TrainResult result_;
+  bool blamed_ = false;  ///< the error at hand names the failed ranks already
 };
 
 }  // namespace

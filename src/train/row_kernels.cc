@@ -178,7 +178,7 @@ RUDDER_INLINE void relu_dropout_backward_body(const float* y, const float* gradi
 RUDDER_VARIANT(base, 4)
 #if defined(__x86_64__)
 RUDDER_VARIANT(avx2, 8, [[gnu::target("avx2")]])
-RUDDER_VARIANT(avx512, 16, [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]])
+RUDDER_VARIANT(avx512, 16, [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]])
 #endif
 #undef RUDDER_VARIANT
 

@@ -264,15 +264,17 @@ TEST(TrainerProcesses, GiveTheBitsThatThreadsGive) {
   EXPECT_EQ(read_text(outs[0]).value(), threads.loss_digest + threads.model_digest);
 }
 
-TEST(TrainerProcesses, NameTheRankThatDiedWithinTheDeadline) {
-  TrainOptions options = small_run(4);
+/// Sends rank 2 of four a signal once the first epoch is over; the others must fail and name it within
+/// `limit`.
+void expect_blame_after(int signal, const TrainOptions& given, double limit) {
+  TrainOptions options = given;
   options.epochs = 100000;
-  options.run_directory = planted().scratch() / "killed";
+  options.run_directory = planted().scratch() / fmt::format("signal{}", signal);
   const std::uint16_t port = testing::free_port();
   std::vector<std::filesystem::path> outs;
   std::vector<pid_t> children;
   for (Rank rank = 0; rank < 4; ++rank) {
-    outs.push_back(planted().scratch() / fmt::format("killed{}", rank));
+    outs.push_back(planted().scratch() / fmt::format("signal{}-{}", signal, rank));
     children.push_back(fork_rank(options, rank, 4, port, outs.back()));
   }
   const Deadline patience = Deadline::in(from_seconds(60));
@@ -281,14 +283,28 @@ TEST(TrainerProcesses, NameTheRankThatDiedWithinTheDeadline) {
     ASSERT_FALSE(patience.passed()) << "no epoch was finished";
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  ASSERT_EQ(::kill(children[2], SIGKILL), 0);
-  const TimePoint killed = steady_clock().now();
-  EXPECT_EQ(exit_code(children[2]), 128 + SIGKILL);
+  ASSERT_EQ(::kill(children[2], signal), 0);
+  const TimePoint sent = steady_clock().now();
   for (const Rank rank : {Rank{0}, Rank{1}, Rank{3}}) {
     EXPECT_EQ(exit_code(children[rank]), 1);
-    EXPECT_THAT(read_text(outs[rank]).value(), HasSubstr("rank 2 (host h2)"));
+    EXPECT_THAT(read_text(outs[rank]).value(),
+                AllOf(HasSubstr("rank 2 (host h2)"), ::testing::Not(HasSubstr("(host h0)")),
+                      ::testing::Not(HasSubstr("(host h1)")), ::testing::Not(HasSubstr("(host h3)"))));
   }
-  EXPECT_LT(to_seconds(steady_clock().now() - killed), options.deadline_seconds);
+  EXPECT_LT(to_seconds(steady_clock().now() - sent), limit);
+  ::kill(children[2], SIGKILL);
+  EXPECT_EQ(exit_code(children[2]), 128 + SIGKILL);
+}
+
+TEST(TrainerProcesses, NameTheRankThatDied) {
+  const TrainOptions options = small_run(4);
+  expect_blame_after(SIGKILL, options, options.deadline_seconds);
+}
+
+TEST(TrainerProcesses, NameTheRankThatHangs) {
+  TrainOptions options = small_run(4);
+  options.deadline_seconds = 3;
+  expect_blame_after(SIGSTOP, options, 1.5 * options.deadline_seconds);  // half of it for a loaded machine
 }
 
 }  // namespace

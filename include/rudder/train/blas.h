@@ -6,9 +6,9 @@
 namespace rudder::train {
 
 /// Debian's OpenBLAS 0.3.21 does not know newer processors and falls back to SSE3 kernels, about four times
-/// slower. Called first in main(): when the processor has AVX-512 or AVX2 and OPENBLAS_CORETYPE is unset,
-/// sets it and restarts the program image (the library reads it when it is loaded, before main). Returns only
-/// when nothing is to be done.
+/// slower. Called first in main(): when OPENBLAS_CORETYPE is unset, the library picked kernels without AVX2
+/// and the processor has AVX2 or AVX-512, sets the variable and restarts the program image (the library reads
+/// it when it is loaded, before main). Returns only when nothing is to be done.
 void select_blas_kernels(char** argv);
 
 /// The kernels that OpenBLAS picked, for example "SkylakeX"; "reference" or the library's name without

@@ -40,7 +40,7 @@ struct TrainOptions {
   double link_bits_per_second = 0;  ///< token-bucket link; 0: none
   double deadline_seconds = 10;
   bool evaluate = true;
-  std::filesystem::path run_directory;  ///< metrics.jsonl, run.json; empty: none
+  std::filesystem::path run_directory;  ///< gets metrics.jsonl, a line an epoch; empty: none
 };
 
 /// One epoch, summed over all ranks but for the times, which are rank 0's.
