@@ -5,14 +5,19 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <thread>
 
 #include <fmt/core.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "rudder/core/text.h"
 
 namespace rudder::train {
 namespace {
@@ -118,6 +123,31 @@ Status wait_for_listener(const std::string& host, std::uint16_t port, Deadline d
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(50));
+  }
+}
+
+void bound_receives(std::uint16_t port, Duration limit) {
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(limit);
+  timeval timeout{};
+  timeout.tv_sec = whole.count();
+  timeout.tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(limit - whole).count();
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+    const auto fd = parse_int(entry.path().filename().string());
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    void* where = &peer;
+    if (!fd || ::getpeername(static_cast<int>(*fd), static_cast<sockaddr*>(where), &length) != 0) {
+      continue;
+    }
+    const void* view = &peer;
+    const std::uint16_t remote = peer.ss_family == AF_INET ? static_cast<const sockaddr_in*>(view)->sin_port
+                                 : peer.ss_family == AF_INET6
+                                     ? static_cast<const sockaddr_in6*>(view)->sin6_port
+                                     : std::uint16_t{0};
+    if (remote == htons(port)) {
+      ::setsockopt(static_cast<int>(*fd), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    }
   }
 }
 

@@ -15,4 +15,8 @@ namespace rudder::train {
 /// Returns once something accepts TCP connections at host:port; the connection made to find out is closed.
 [[nodiscard]] Status wait_for_listener(const std::string& host, std::uint16_t port, Deadline deadline);
 
+/// Lets receives on this process's connections to a remote `port` fail after `limit` without a byte. For
+/// libraries that wait for ever and keep their sockets to themselves.
+void bound_receives(std::uint16_t port, Duration limit);
+
 }  // namespace rudder::train

@@ -157,7 +157,7 @@ Result<Accuracy> evaluate(const graph::PartitionedGraph& graph, const graph::Par
     if (!last) {
       const std::size_t width = learner.outputs(k);
       const auto table = narrow<std::uint8_t>(k + 1);
-      auto next = std::make_unique<PublishedRows>(plane, table, std::move(outputs), width);
+      auto next = std::make_unique<PublishedRows>(plane, table, std::exchange(outputs, {}), width);
       // Everybody has published this layer's rows, and needs the layer before no more.
       RUDDER_TRY(collective.barrier());
       published = std::move(next);

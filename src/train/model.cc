@@ -54,7 +54,7 @@ Status check_shape(const ModelShape& shape) {
   return {};
 }
 
-void initialise(const ParameterShape& shape, CounterRng rng, at::Tensor values) {
+void initialise(const ParameterShape& shape, CounterRng rng, const at::Tensor& values) {
   if (shape.gain == 0) {
     return;
   }

@@ -8,7 +8,7 @@
 
 namespace rudder::train {
 
-WorkerPool::WorkerPool(std::size_t threads, std::function<void()> start) {
+WorkerPool::WorkerPool(std::size_t threads, const std::function<void()>& start) {
   RUDDER_CHECK(threads >= 1, "a pool has at least the caller's thread");
   for (std::size_t i = 1; i < threads; ++i) {
     workers_.emplace_back([this, start](const std::stop_token& stop) {

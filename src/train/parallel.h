@@ -17,7 +17,7 @@ namespace rudder::train {
 class WorkerPool {
  public:
   /// `start` runs first on each of the threads - 1 new threads; it may be empty.
-  explicit WorkerPool(std::size_t threads, std::function<void()> start = {});
+  explicit WorkerPool(std::size_t threads, const std::function<void()>& start = {});
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;

@@ -155,8 +155,7 @@ class RankRun {
 
   Status train_epoch(std::uint32_t epoch) {
     EpochSums sums;
-    const TimePoint start = steady_clock().now();
-    TimePoint step_start = start;
+    TimePoint step_start = steady_clock().now();
     for (std::uint32_t step = 0; step < schedule_->steps_per_epoch(); ++step) {
       RUDDER_ASSIGN(step_start, train_step(step_start, sums));
     }
@@ -165,12 +164,13 @@ class RankRun {
                                            sums.counts.fetched,   sums.moved.payload_bytes,
                                            sums.moved.wire_bytes, sums.moved.messages};
     RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(totals)));
+    RUDDER_ASSIGN(const metrics::StepTimes times, longest_stall(sums.times));
     const EpochResult result{.epoch = epoch,
                              .loss = sums.loss / steps,
-                             .seconds = to_seconds(step_start - start),
-                             .compute_seconds = sums.times.compute,
-                             .all_reduce_seconds = sums.times.all_reduce,
-                             .stall_seconds = sums.times.stall,
+                             .seconds = times.total(),
+                             .compute_seconds = times.compute,
+                             .all_reduce_seconds = times.all_reduce,
+                             .stall_seconds = times.stall,
                              .requests = totals[0],
                              .hits = totals[1],
                              .fetched = totals[2],
@@ -186,6 +186,20 @@ class RankRun {
       setting_.listener(result);
     }
     return {};
+  }
+
+  /// The times of the rank that stalled longest: the others wait for it in their gradient sums, where their
+  /// own times would hide its stall.
+  Result<metrics::StepTimes> longest_stall(const metrics::StepTimes& mine) {
+    std::vector<double> all(std::size_t{who_.world} * 3);
+    const std::array<double, 3> own = {mine.compute, mine.all_reduce, mine.stall};
+    std::ranges::copy(own, all.begin() + std::ptrdiff_t{3} * who_.rank);
+    RUDDER_TRY(collective_->sum(std::span<double>(all)));
+    std::size_t worst = 0;
+    for (std::size_t r = 3; r < all.size(); r += 3) {
+      worst = all[r + 2] > all[worst + 2] ? r : worst;
+    }
+    return metrics::StepTimes{.compute = all[worst], .all_reduce = all[worst + 1], .stall = all[worst + 2]};
   }
 
   /// One step from `start` to the returned time.

@@ -93,6 +93,8 @@ Result<std::shared_ptr<transport::Rendezvous>> make_tcp_rendezvous(const RankInf
                ? Error{Errc::kResource, fmt::format("rank 0 cannot listen on {}: the port is in use", place)}
                : made.error();
   }
+  // A stranger behind the port might accept and never answer; the store would wait for it for ever.
+  bound_receives(who.master_port, deadline);
   return std::shared_ptr<transport::Rendezvous>(
       std::make_shared<TcpRendezvous>(std::move(store), std::move(place)));
 }
