@@ -11,30 +11,31 @@
 
 namespace rudder::report {
 
-/// One policy's run. Times are means over its epochs but the first (over all when there is one), rank 0's.
+/// One policy's run. Times are means over its epochs but the first (over all when there is one), of the rank
+/// that stalled longest in each.
 struct DemoRow {
   std::string policy;
   double epoch_seconds = 0, compute_seconds = 0, all_reduce_seconds = 0, stall_seconds = 0;
   std::uint64_t requests = 0, hits = 0, fetched = 0;  ///< remote rows, all ranks, whole run
   std::uint64_t payload_bytes = 0, wire_bytes = 0;    ///< all ranks, whole run
-  std::uint64_t link_bytes = 0;                       ///< what the kernel counted on all links (gradients too); 0: not counted
-  double ratio_to_min = 0;                            ///< fetched / Belady's minimum at the same buffer
+  std::uint64_t link_bytes = 0;  ///< what the kernel counted on all links (gradients too); 0: not counted
+  double ratio_to_min = 0;       ///< fetched / Belady's minimum at the same buffer
   double val_accuracy = 0, test_accuracy = 0;
   std::string loss_digest;
-  double speedup_vs_none = 0;                         ///< epochs/s over those of `none`; 0 when `none` was not run
-  std::vector<double> step_losses;                    ///< rank 0
-  std::vector<double> step_hit_rates;                 ///< rank 0
+  double speedup_vs_none = 0;          ///< epochs/s over those of `none`; 0 when `none` was not run
+  std::vector<double> step_losses;     ///< rank 0
+  std::vector<double> step_hit_rates;  ///< rank 0
 };
 
 struct DemoReport {
   std::string title;
-  std::string machine;      ///< processor, cores, memory
-  std::string link;         ///< rate and how it was made
-  std::string graph;        ///< name and sizes
-  std::string command;      ///< that repeats the run
+  std::string machine;  ///< processor, cores, memory
+  std::string link;     ///< rate and how it was made
+  std::string graph;    ///< name and sizes
+  std::string command;  ///< that repeats the run
   std::string version;
   std::uint32_t parts = 0, epochs = 0, steps_per_epoch = 0;
-  std::string buffer;       ///< as given, with the rows it makes
+  std::string buffer;             ///< as given, with the rows it makes
   std::uint64_t min_fetched = 0;  ///< Belady's minimum on this trace and buffer, all ranks
   std::vector<DemoRow> rows;
 };
@@ -42,10 +43,12 @@ struct DemoReport {
 /// Table of all rows and, below it, what holds for all (same losses, same accuracy) or does not.
 [[nodiscard]] std::string demo_table(const DemoReport& report);
 
-/// Writes one HTML file that opens anywhere without a network: Chart.js (Debian's libjs-chart.js) is inlined from
-/// `chart_js`. Charts: epoch time split into compute, all-reduce and stall; rows fetched beside the minimum; hit rate over
-/// batches; loss over batches. Light and dark by the reader's setting. All text is escaped.
-[[nodiscard]] Status write_demo_html(const std::filesystem::path& path, const DemoReport& report,
-                                     const std::filesystem::path& chart_js = "/usr/share/javascript/chart.js/chart.min.js");
+/// Writes one HTML file that opens anywhere without a network: Chart.js (Debian's libjs-chart.js) is inlined
+/// from `chart_js`. Charts: epoch time split into compute, all-reduce and stall; rows fetched beside the
+/// minimum; hit rate over batches; loss over batches. Light and dark by the reader's setting. All text is
+/// escaped.
+[[nodiscard]] Status write_demo_html(
+    const std::filesystem::path& path, const DemoReport& report,
+    const std::filesystem::path& chart_js = "/usr/share/javascript/chart.js/chart.min.js");
 
 }  // namespace rudder::report

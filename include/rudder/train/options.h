@@ -43,7 +43,8 @@ struct TrainOptions {
   std::filesystem::path run_directory;  ///< gets metrics.jsonl, a line an epoch; empty: none
 };
 
-/// One epoch, summed over all ranks but for the times, which are rank 0's.
+/// One epoch, summed over all ranks but for the times: those of the rank that stalled longest, whose parts
+/// add up.
 struct EpochResult {
   std::uint32_t epoch = 0;
   double loss = 0;  ///< mean over the epoch's steps of the global batch's mean loss
