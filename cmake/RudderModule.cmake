@@ -29,6 +29,12 @@ function(rudder_add_test name)
   target_compile_definitions(${name} PRIVATE RUDDER_TEST_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data"
                                              RUDDER_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  if("threads" IN_LIST arg_LABELS)
+    if(NOT TARGET threads_tests)
+      add_custom_target(threads_tests)
+    endif()
+    add_dependencies(threads_tests ${name})
+  endif()
   list(APPEND arg_LABELS unit)
   # PRE_TEST discovery keeps sanitizer builds cheap; a semicolon list of labels needs this quoting.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/core/aligned.h"
 
+#include <sys/mman.h>
+
 #include "rudder/core/check.h"
 
 namespace rudder {
 namespace {
-constexpr std::size_t kAlignment = 64;
-}
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+}  // namespace
 
 AlignedBytes::AlignedBytes(std::size_t size) : size_(size) {
   if (size == 0) {
     return;
   }
-  const std::size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
-  data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
+  // Rows are read at random: with small pages nearly each read of a large block would also miss the TLB.
+  const std::size_t alignment = size >= kHugePage ? kHugePage : kCacheLine;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
   RUDDER_CHECK(data_ != nullptr, "out of memory");
+  if (alignment == kHugePage) {
+    ::madvise(data_.get(), rounded, MADV_HUGEPAGE);  // a hint; systems without huge pages refuse it
+  }
 }
 
 void AlignedBytes::ensure(std::size_t size) {
