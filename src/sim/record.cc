@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/sim/record.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "rudder/cache/trace.h"
 #include "rudder/core/clock.h"
@@ -33,7 +33,8 @@ cache::TraceHeader make_header(const graph::PartitionedGraph& graph, const sampl
   header.indptr.assign(topology.indptr.begin(), topology.indptr.end());
   for (PartId part = 0; part < graph.book().parts(); ++part) {
     header.halo.push_back(graph::halo_of(topology, graph.book(), part));
-    header.vip.push_back(graph::inclusion_probability(topology, graph.train(part), options.batch, options.fanout));
+    header.vip.push_back(
+        graph::inclusion_probability(topology, graph.train(part), options.batch, options.fanout));
   }
   return header;
 }
@@ -41,15 +42,18 @@ cache::TraceHeader make_header(const graph::PartitionedGraph& graph, const sampl
 }  // namespace
 
 Result<RecordReport> record_trace(const graph::PartitionedGraph& graph, const RecordOptions& options,
-                                  const std::filesystem::path& out, const std::function<void(double)>& progress) {
+                                  const std::filesystem::path& out,
+                                  const std::function<void(double)>& progress) {
   const TimePoint started = steady_clock().now();
   const Rank ranks = graph.book().parts();
   std::vector<std::span<const NodeId>> train;
   for (PartId part = 0; part < ranks; ++part) {
     train.push_back(graph.train(part));
   }
-  RUDDER_ASSIGN(const sample::Schedule schedule, sample::Schedule::create(options.seed, options.batch, train));
-  RUDDER_ASSIGN(cache::TraceWriter writer, cache::TraceWriter::create(out, make_header(graph, schedule, options)));
+  RUDDER_ASSIGN(const sample::Schedule schedule,
+                sample::Schedule::create(options.seed, options.batch, train));
+  RUDDER_ASSIGN(cache::TraceWriter writer,
+                cache::TraceWriter::create(out, make_header(graph, schedule, options)));
   RecordReport report;
   report.steps = std::uint64_t{options.epochs} * schedule.steps_per_epoch();
   std::vector<NodeId> remote;
@@ -61,7 +65,8 @@ Result<RecordReport> record_trace(const graph::PartitionedGraph& graph, const Re
                                  .threads = options.threads,
                                  .ahead = 2 * options.threads + 2});
     for (StepId step = 0; step < stream.total(); ++step) {
-      RUDDER_ASSIGN(const sample::SampledBatch batch, stream.next(Deadline::in(from_seconds(kPatienceSeconds))));
+      RUDDER_ASSIGN(const sample::SampledBatch batch,
+                    stream.next(Deadline::in(from_seconds(kPatienceSeconds))));
       remote.clear();
       std::copy_if(batch.nodes.begin(), batch.nodes.end(), std::back_inserter(remote),
                    [&](NodeId node) { return !graph.book().owns(rank, node); });
@@ -69,7 +74,9 @@ Result<RecordReport> record_trace(const graph::PartitionedGraph& graph, const Re
       RUDDER_TRY(writer.append(rank, step, remote));
       report.requests += remote.size();
       if (progress) {
-        progress((static_cast<double>(rank) + static_cast<double>(step + 1) / static_cast<double>(stream.total())) / ranks);
+        progress((static_cast<double>(rank) +
+                  static_cast<double>(step + 1) / static_cast<double>(stream.total())) /
+                 ranks);
       }
     }
   }

@@ -9,7 +9,8 @@
 
 namespace rudder {
 
-/// A block of bytes aligned to a cache line, from 2 MiB on to huge pages, which it asks for. Contents start uninitialised. Allocation failure terminates.
+/// A block of bytes aligned to a cache line, from 2 MiB on to huge pages, which it asks for. Contents start
+/// uninitialised. Allocation failure terminates.
 class AlignedBytes {
  public:
   AlignedBytes() = default;

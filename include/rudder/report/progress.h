@@ -8,7 +8,8 @@
 
 namespace rudder::report {
 
-/// One line on stderr that is rewritten while work goes on; silent unless stderr is a terminal. Not thread-safe.
+/// One line on stderr that is rewritten while work goes on; silent unless stderr is a terminal. Not
+/// thread-safe.
 class Progress {
  public:
   explicit Progress(std::string title);

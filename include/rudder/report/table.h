@@ -6,7 +6,8 @@
 
 namespace rudder::report {
 
-/// A table for a terminal: columns padded to their widest cell; the first column left-aligned, the others right-aligned.
+/// A table for a terminal: columns padded to their widest cell; the first column left-aligned, the others
+/// right-aligned.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : header_(std::move(header)) {}

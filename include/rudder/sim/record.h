@@ -13,23 +13,24 @@ namespace rudder::sim {
 
 struct RecordOptions {
   std::uint64_t seed = 1;
-  std::size_t batch = 512;      ///< seeds a step of each rank
+  std::size_t batch = 512;  ///< seeds a step of each rank
   std::uint32_t epochs = 1;
   std::vector<int> fanout = {25, 10};
   std::size_t threads = 1;
 };
 
 struct RecordReport {
-  std::uint64_t steps = 0;      ///< of each rank
-  std::uint64_t requests = 0;   ///< remote rows over all ranks and steps
+  std::uint64_t steps = 0;     ///< of each rank
+  std::uint64_t requests = 0;  ///< remote rows over all ranks and steps
   std::uint64_t file_bytes = 0;
   double seconds = 0;
 };
 
-/// Samples every batch that training with these options would, on all ranks, and writes the remote rows it would ask for.
-/// Batches are pure functions of the options, so the trace equals that of a training run. `progress` (may be empty) hears
-/// the share done.
-[[nodiscard]] Result<RecordReport> record_trace(const graph::PartitionedGraph& graph, const RecordOptions& options,
+/// Samples every batch that training with these options would, on all ranks, and writes the remote rows it
+/// would ask for. Batches are pure functions of the options, so the trace equals that of a training run.
+/// `progress` (may be empty) hears the share done.
+[[nodiscard]] Result<RecordReport> record_trace(const graph::PartitionedGraph& graph,
+                                                const RecordOptions& options,
                                                 const std::filesystem::path& out,
                                                 const std::function<void(double)>& progress);
 
