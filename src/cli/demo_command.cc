@@ -261,8 +261,8 @@ class Demo final : public Command {
   std::filesystem::path graph_;
   std::filesystem::path out_ = "demo-run";
   graph::PartitionOptions partition_;
-  std::string link_ = "200Mbit";
-  double link_rate_ = 200e6;
+  std::string link_ = "100Mbit";
+  double link_rate_ = 100e6;
   std::string links_ = "auto";
   std::string policies_ = "none,fixed-window,lru,degree,score,lookahead";
   train::TrainOptions train_;

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "rudder/core/files.h"
+#include "rudder/graph/partition.h"
 #include "rudder/launch/rank_env.h"
+#include "rudder/sim/record.h"
 #include "rudder/train/blas.h"
 #include "rudder/train/trainer.h"
 
@@ -47,6 +49,7 @@ class Train final : public Command {
         "Token-bucket limit of this rank's data-plane link, each way (gradients are not limited by it)");
     options().toggle("no-evaluation", skip_evaluation_, "Do not compute validation and test accuracy");
     options().path("run", train_.run_directory, "Run folder: run.json, metrics.jsonl, result.json");
+    options().path("trace", trace_, "Write the run's accesses as a trace file, on rank 0");
     options().text("host", "NAME", host_, "This host's name in messages");
     add_json_option();
   }
@@ -62,6 +65,7 @@ class Train final : public Command {
                         .master_port = environment.master_port,
                         .host = host_};
     train_.evaluate = !skip_evaluation_;
+    train_.record_accesses = !trace_.empty();
     const bool first = who.rank == 0;
     if (!train_.run_directory.empty() && first) {
       RUDDER_TRY(make_directories(train_.run_directory));
@@ -83,6 +87,9 @@ class Train final : public Command {
     if (!train_.run_directory.empty()) {
       RUDDER_TRY(write_run_result(train_.run_directory, result));
     }
+    if (!trace_.empty()) {
+      RUDDER_TRY(write_trace(result));
+    }
     if (json()) {
       print_json(train_json(result));
     } else {
@@ -93,7 +100,19 @@ class Train final : public Command {
   }
 
  private:
+  Status write_trace(const train::TrainResult& result) const {
+    RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(train_.partition));
+    return sim::write_trace(graph,
+                            {.seed = train_.seed,
+                             .batch = train_.batch,
+                             .epochs = train_.epochs,
+                             .fanout = train_.fanout,
+                             .threads = train_.threads},
+                            result.accesses, trace_);
+  }
+
   train::TrainOptions train_;
+  std::filesystem::path trace_;
   std::string link_ = "none";
   std::string host_ = host_name();
   bool skip_evaluation_ = false;

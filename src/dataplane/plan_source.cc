@@ -29,7 +29,8 @@ sample::StreamOptions stream_options(const FeedInputs& inputs, const FeedOptions
 
 PlanSource::PlanSource(const FeedInputs& inputs, const FeedOptions& options, std::size_t sampling_threads)
     : stream_(inputs.graph.topology(), inputs.schedule, stream_options(inputs, options, sampling_threads)),
-      splitter_(inputs.part.begin(), inputs.part.begin() + inputs.part.size(), inputs.graph.book().nodes()) {}
+      splitter_(inputs.part.begin(), inputs.part.begin() + inputs.part.size(), inputs.graph.book().nodes()),
+      on_rows_(options.on_rows) {}
 
 Result<std::unique_ptr<PlanSource>> PlanSource::create(const FeedInputs& inputs, const FeedOptions& options,
                                                        std::uint32_t horizon, std::size_t sampling_threads) {
@@ -73,6 +74,9 @@ Status PlanSource::sample_one() {
   Sampled sampled{std::move(batch).value(), {}};
   std::vector<NodeId> rows;
   splitter_.split(sampled.batch.nodes, rows, sampled.positions);
+  if (on_rows_) {
+    on_rows_(sampled_, rows);
+  }
   waiting_.push_back(std::move(sampled));
   ++sampled_;
   planner_->push(std::move(rows));

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "rudder/cache/planner.h"
@@ -81,6 +83,7 @@ class PlanSource {
   sample::SampleStream stream_;
   RemoteSplitter splitter_;
   std::unique_ptr<cache::Planner> planner_;
+  std::function<void(StepId, std::span<const NodeId>)> on_rows_;
   std::deque<Sampled> waiting_;  ///< sampled, not planned
   std::uint64_t sampled_ = 0;
   std::uint64_t planned_ = 0;

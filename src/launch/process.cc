@@ -18,86 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/signals.h"
+
 namespace rudder::launch {
 namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{1} << 20;
-
-Error errno_error(std::string_view what) {
-  return {Errc::kIo, fmt::format("{}: {}", what, std::generic_category().message(errno))};
-}
-
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() { reset(); }
-  void reset() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-      fd_ = -1;
-    }
-  }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] bool open() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
-
-// Signal handlers reach nothing but globals. A pipe wakes the supervisor's poll().
-std::atomic<int> waiting_signal{0};
-std::atomic<int> wake_fd{-1};
-static_assert(std::atomic<int>::is_always_lock_free);
-int scopes = 0;  // nesting of SignalScope; used by one thread at a time
-constexpr std::array<int, 4> kHandled = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
-std::array<struct sigaction, kHandled.size()> previous_actions;
-
-extern "C" void note_signal(int signal) {
-  const int saved = errno;
-  if (signal != SIGCHLD) {
-    waiting_signal.store(signal, std::memory_order_relaxed);
-  }
-  if (const int fd = wake_fd.load(std::memory_order_relaxed); fd >= 0) {
-    static_cast<void>(!::write(fd, "", 1));
-  }
-  errno = saved;
-}
-
-/// The pipe that note_signal() writes to while one lives.
-class WakePipe {
- public:
-  [[nodiscard]] Status open() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-      return errno_error("cannot create a pipe");
-    }
-    read_ = Fd(ends[0]);
-    write_ = Fd(ends[1]);
-    wake_fd.store(ends[1], std::memory_order_relaxed);
-    return {};
-  }
-  WakePipe() = default;
-  ~WakePipe() { wake_fd.store(-1, std::memory_order_relaxed); }
-  WakePipe(const WakePipe&) = delete;
-  WakePipe& operator=(const WakePipe&) = delete;
-
-  [[nodiscard]] int fd() const noexcept { return read_.get(); }
-  void drain() const {
-    std::array<char, 64> ignored;
-    while (::read(read_.get(), ignored.data(), ignored.size()) > 0) {
-    }
-  }
-
- private:
-  Fd read_;
-  Fd write_;
-};
 
 /// One output of a child, cut into lines.
 struct LineReader {
@@ -337,32 +263,6 @@ class Supervisor {
 };
 
 }  // namespace
-
-SignalScope::SignalScope() {
-  if (scopes++ > 0) {
-    return;
-  }
-  struct sigaction action {};
-  action.sa_handler = note_signal;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < kHandled.size(); ++i) {
-    ::sigaction(kHandled[i], &action, &previous_actions[i]);
-  }
-}
-
-SignalScope::~SignalScope() {
-  if (--scopes > 0) {
-    return;
-  }
-  for (std::size_t i = 0; i < kHandled.size(); ++i) {
-    ::sigaction(kHandled[i], &previous_actions[i], nullptr);
-  }
-}
-
-int SignalScope::take() noexcept {
-  return waiting_signal.exchange(0, std::memory_order_relaxed);
-}
 
 std::string Exit::describe() const {
   if (signal != 0) {

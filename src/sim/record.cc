@@ -17,6 +17,14 @@ namespace {
 
 constexpr double kPatienceSeconds = 600;  // for one batch; sampling waits for nobody
 
+Result<sample::Schedule> make_schedule(const graph::PartitionedGraph& graph, const RecordOptions& options) {
+  std::vector<std::span<const NodeId>> train;
+  for (PartId part = 0; part < graph.book().parts(); ++part) {
+    train.push_back(graph.train(part));
+  }
+  return sample::Schedule::create(options.seed, options.batch, std::move(train));
+}
+
 cache::TraceHeader make_header(const graph::PartitionedGraph& graph, const sample::Schedule& schedule,
                                const RecordOptions& options) {
   const graph::CscView topology = graph.topology();
@@ -41,17 +49,26 @@ cache::TraceHeader make_header(const graph::PartitionedGraph& graph, const sampl
 
 }  // namespace
 
+Status write_trace(const graph::PartitionedGraph& graph, const RecordOptions& options,
+                   const std::vector<std::vector<std::vector<NodeId>>>& accesses,
+                   const std::filesystem::path& out) {
+  RUDDER_ASSIGN(const sample::Schedule schedule, make_schedule(graph, options));
+  RUDDER_ASSIGN(cache::TraceWriter writer,
+                cache::TraceWriter::create(out, make_header(graph, schedule, options)));
+  for (std::size_t rank = 0; rank < accesses.size(); ++rank) {
+    for (std::size_t step = 0; step < accesses[rank].size(); ++step) {
+      RUDDER_TRY(writer.append(narrow<Rank>(rank), step, accesses[rank][step]));
+    }
+  }
+  return writer.commit();
+}
+
 Result<RecordReport> record_trace(const graph::PartitionedGraph& graph, const RecordOptions& options,
                                   const std::filesystem::path& out,
                                   const std::function<void(double)>& progress) {
   const TimePoint started = steady_clock().now();
   const Rank ranks = graph.book().parts();
-  std::vector<std::span<const NodeId>> train;
-  for (PartId part = 0; part < ranks; ++part) {
-    train.push_back(graph.train(part));
-  }
-  RUDDER_ASSIGN(const sample::Schedule schedule,
-                sample::Schedule::create(options.seed, options.batch, train));
+  RUDDER_ASSIGN(const sample::Schedule schedule, make_schedule(graph, options));
   RUDDER_ASSIGN(cache::TraceWriter writer,
                 cache::TraceWriter::create(out, make_header(graph, schedule, options)));
   RecordReport report;

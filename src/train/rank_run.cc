@@ -20,6 +20,7 @@
 #include "rudder/metrics/step_times.h"
 #include "rudder/train/blas.h"
 
+#include "train/access_record.h"
 #include "train/collective.h"
 #include "train/evaluate.h"
 #include "train/learner.h"
@@ -147,6 +148,9 @@ class RankRun {
                                    .depth = options_.depth};
     RUDDER_ASSIGN(const cache::BufferSize buffer, cache::parse_buffer_size(options_.buffer));
     feeding.slots = buffer.slots(graph::halo_of(graph_.topology(), graph_.book(), who_.rank).size());
+    if (options_.record_accesses) {
+      feeding.on_rows = [this](StepId, std::span<const NodeId> rows) { accesses_.add(rows); };
+    }
     RUDDER_ASSIGN(feed_,
                   dataplane::make_embedded_feed(graph_, *part_, *schedule_, *plane_, who_.rank, feeding));
     // Nobody pulls before all rows are published.
@@ -273,6 +277,7 @@ class RankRun {
     result_.loss_digest = loss_bits_.hex();
     RUDDER_TRY(compare_replicas());
     RUDDER_TRY(gather_counts());
+    RUDDER_TRY(gather_accesses());
     if (options_.evaluate) {
       RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
       result_.val_accuracy = accuracy.val;
@@ -317,6 +322,18 @@ class RankRun {
     return {};
   }
 
+  Status gather_accesses() {
+    if (!options_.record_accesses) {
+      return {};
+    }
+    RUDDER_TRY(accesses_.publish(setting_.rendezvous, who_.rank));
+    if (who_.rank == 0) {
+      RUDDER_ASSIGN(result_.accesses, collect_accesses(setting_.rendezvous, who_.world, graph_.book().nodes(),
+                                                       Deadline::in(deadline_)));
+    }
+    return {};
+  }
+
   /// Names the ranks behind a failure. Those that only noticed it must not look failed themselves: they break
   /// the collective's connections first, so that all ranks notice, and answer the others' pings for a while.
   Error explain(const Error& error) {
@@ -351,6 +368,7 @@ class RankRun {
   // Destroyed in reverse order: the feed uses the plane.
   std::unique_ptr<dataplane::Plane> plane_;
   std::unique_ptr<Collective> collective_;
+  AccessRecord accesses_;  ///< filled by the feed
   std::unique_ptr<dataplane::BatchSource> feed_;
   std::vector<float> degrees_;
   Sha256 loss_bits_;

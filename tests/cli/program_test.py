@@ -211,6 +211,9 @@ class Training(Base):
         trace = self.work / "trace"
         run("trace", "record", self.parts, "--out", trace, "--batch", 128, "--epochs", 2)
         replayed = {row["policy"]: row for row in run_json("trace", "replay", trace, "--buffer", "0.2")["rows"]}
+        for policy in ("none", "lookahead"):
+            self.train("--policy", policy, "--trace", self.work / f"trace-{policy}")
+            self.assertEqual((self.work / f"trace-{policy}").read_bytes(), trace.read_bytes())
         for policy in LIVE:
             with self.subTest(policy=policy):
                 live = self.train("--policy", policy, "--buffer", 0.2, "--run", self.work / f"run-{policy}")

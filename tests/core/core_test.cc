@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -13,7 +12,6 @@
 #include "rudder/core/ids.h"
 #include "rudder/core/machine.h"
 #include "rudder/core/result.h"
-#include "rudder/core/ring.h"
 #include "rudder/core/rng.h"
 #include "rudder/core/sha256.h"
 #include "rudder/core/text.h"
@@ -97,20 +95,6 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   EXPECT_EQ(read_text(path, 3).error().code, Errc::kInvalidData);
   EXPECT_EQ(read_text(directory->path() / "absent").error().code, Errc::kNotFound);
   EXPECT_EQ(MappedFile::open(directory->path()).error().code, Errc::kInvalidData);
-}
-
-TEST(Ring, DrainsAfterCloseAndTimesOut) {
-  Ring<int> ring(2);
-  int value = 7;
-  EXPECT_EQ(ring.push(value, Deadline::in(from_seconds(1))), Ring<int>::Outcome::kDone);
-  ring.close();
-  EXPECT_EQ(ring.push(value, Deadline::in(from_seconds(1))), Ring<int>::Outcome::kClosed);
-  int out = 0;
-  EXPECT_EQ(ring.pop(out, Deadline::in(from_seconds(1))), Ring<int>::Outcome::kDone);
-  EXPECT_EQ(out, 7);
-  EXPECT_EQ(ring.pop(out, Deadline::in(from_seconds(1))), Ring<int>::Outcome::kClosed);
-  Ring<int> idle(1);
-  EXPECT_EQ(idle.pop(out, Deadline::in(from_seconds(0.001))), Ring<int>::Outcome::kTimeout);
 }
 
 TEST(Sha256, MatchesTheStandardVector) {

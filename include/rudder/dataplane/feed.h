@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,9 @@ struct FeedOptions {
   std::size_t batch = 512;  ///< seeds a step of this rank, for VIP
   std::size_t threads = 1;  ///< sampling threads
   std::uint32_t depth = 4;  ///< batches asked for, fetched or gathered ahead of the one in training
+  /// Hears the distinct remote rows of each batch, ascending, batches in order, from one of the feed's
+  /// threads before the batch is delivered. May be empty.
+  std::function<void(StepId, std::span<const NodeId>)> on_rows = nullptr;
 };
 
 /// Embedded form. Owns its threads (samplers, planner, gatherer), joins them on destruction at any moment.

@@ -34,4 +34,9 @@ struct RecordReport {
                                                 const std::filesystem::path& out,
                                                 const std::function<void(double)>& progress);
 
+/// Writes the rows that a training run with these options asked for (by rank and step) as the same trace.
+[[nodiscard]] Status write_trace(const graph::PartitionedGraph& graph, const RecordOptions& options,
+                                 const std::vector<std::vector<std::vector<NodeId>>>& accesses,
+                                 const std::filesystem::path& out);
+
 }  // namespace rudder::sim

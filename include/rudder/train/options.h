@@ -40,6 +40,7 @@ struct TrainOptions {
   double link_bits_per_second = 0;  ///< token-bucket link; 0: none
   double deadline_seconds = 10;
   bool evaluate = true;
+  bool record_accesses = false;         ///< fill TrainResult::accesses
   std::filesystem::path run_directory;  ///< gets metrics.jsonl, a line an epoch; empty: none
 };
 
@@ -63,6 +64,9 @@ struct TrainResult {
   std::vector<RankCounts> by_rank;     ///< whole run
   std::vector<double> step_losses;     ///< rank 0's local mean loss a step
   std::vector<double> step_hit_rates;  ///< rank 0's hits / requests a step (1 when nothing was requested)
+  /// Distinct remote rows by rank and step, on rank 0 and only when asked for (1-2 bytes a row travel at the
+  /// end).
+  std::vector<std::vector<std::vector<NodeId>>> accesses;
   double val_accuracy = 0, test_accuracy = 0;
   std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of every step's loss on rank 0
   std::string model_digest;          ///< SHA-256 over the final parameters: equal on all ranks
