@@ -44,8 +44,8 @@ Json train_json(const train::TrainResult& result) {
   return {{"policy", result.policy},
           {"world", result.world},
           {"epochs", std::move(epochs)},
-          {"val_accuracy", result.val_accuracy},
-          {"test_accuracy", result.test_accuracy},
+          {"val_accuracy", result.evaluated ? Json(result.val_accuracy) : Json()},
+          {"test_accuracy", result.evaluated ? Json(result.test_accuracy) : Json()},
           {"loss_digest", result.loss_digest},
           {"peak_rss_bytes", result.peak_rss_bytes}};
 }
@@ -90,8 +90,11 @@ Result<train::TrainResult> read_run_result(const std::filesystem::path& run) {
     }
     object.at("step_losses").get_to(result.step_losses);
     object.at("step_hit_rates").get_to(result.step_hit_rates);
-    object.at("val_accuracy").get_to(result.val_accuracy);
-    object.at("test_accuracy").get_to(result.test_accuracy);
+    result.evaluated = !object.at("val_accuracy").is_null();
+    if (result.evaluated) {
+      object.at("val_accuracy").get_to(result.val_accuracy);
+      object.at("test_accuracy").get_to(result.test_accuracy);
+    }
     object.at("loss_digest").get_to(result.loss_digest);
     object.at("model_digest").get_to(result.model_digest);
     object.at("peak_rss_bytes").get_to(result.peak_rss_bytes);

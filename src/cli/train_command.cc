@@ -93,8 +93,10 @@ class Train final : public Command {
     if (json()) {
       print_json(train_json(result));
     } else {
-      say(fmt::format("validation accuracy {:.4f}, test accuracy {:.4f}, loss digest {:.16}",
-                      result.val_accuracy, result.test_accuracy, result.loss_digest));
+      say(result.evaluated
+              ? fmt::format("validation accuracy {:.4f}, test accuracy {:.4f}, loss digest {:.16}",
+                            result.val_accuracy, result.test_accuracy, result.loss_digest)
+              : fmt::format("not evaluated; loss digest {:.16}", result.loss_digest));
     }
     return 0;
   }

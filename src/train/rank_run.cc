@@ -280,6 +280,7 @@ class RankRun {
     RUDDER_TRY(gather_accesses());
     if (options_.evaluate) {
       RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
+      result_.evaluated = true;
       result_.val_accuracy = accuracy.val;
       result_.test_accuracy = accuracy.test;
     }

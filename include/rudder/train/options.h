@@ -67,6 +67,7 @@ struct TrainResult {
   /// Distinct remote rows by rank and step, on rank 0 and only when asked for (1-2 bytes a row travel at the
   /// end).
   std::vector<std::vector<std::vector<NodeId>>> accesses;
+  bool evaluated = false;  ///< whether the accuracies were measured
   double val_accuracy = 0, test_accuracy = 0;
   std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of every step's loss on rank 0
   std::string model_digest;          ///< SHA-256 over the final parameters: equal on all ranks
