@@ -307,14 +307,15 @@ Status TraceReader::read_degrees(std::size_t index, std::span<const std::byte> r
 
 Status TraceReader::read_ids(std::size_t index, trace_format::VarintReader& in, std::uint64_t count,
                              std::vector<NodeId>& out) const {
-  NodeId previous = -1;
+  constexpr NodeId kLargest = std::numeric_limits<NodeId>::max() - 1;
+  NodeId least = 0;  // the next id may not be smaller
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto gap = in.next();
-    if (!gap || *gap >= static_cast<std::uint64_t>(std::numeric_limits<NodeId>::max() - previous)) {
+    if (!gap || least > kLargest || *gap > static_cast<std::uint64_t>(kLargest - least)) {
       return invalid_section(index, fmt::format("id {} of {} is missing or too large", i, count));
     }
-    previous += static_cast<NodeId>(*gap) + 1;
-    out.push_back(previous);
+    out.push_back(least + static_cast<NodeId>(*gap));
+    least = out.back() + 1;
   }
   return {};
 }
