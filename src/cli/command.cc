@@ -115,6 +115,14 @@ const CLI::App& innermost(const CLI::App& root) {
   return *app;
 }
 
+/// A result that could not be written is a failure.
+int flush_output(int code) {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return report({Errc::kIo, "standard output: cannot write the result"});
+  }
+  return code;
+}
+
 int run_parsed(Registered& entry, const Program& program) {
   Command& command = *entry.command;
   if (const Status resolved = command.options().resolve([](const char* name) { return std::getenv(name); });
@@ -123,10 +131,10 @@ int run_parsed(Registered& entry, const Program& program) {
   }
   if (command.options().print_config_requested()) {
     std::fputs(command.options().config_text().c_str(), stdout);
-    return 0;
+    return flush_output(0);
   }
   const Result<int> code = command.run(program);
-  return code ? *code : report(code.error());
+  return code ? flush_output(*code) : report(code.error());
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class Launch final : public Command {
     app.footer(
         "Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT. Standard output of rank 0 "
         "passes\n"
-        "through unchanged; everything else comes out on standard error with the rank in front. The first "
+        "through line by line; everything else comes out on standard error with the rank in front. The first "
         "rank that\n"
         "fails ends all, and its exit code is launch's.");
   }
@@ -51,7 +51,8 @@ class Launch final : public Command {
     supervise.grace = from_seconds(grace_);
     supervise.on_line = [](const std::string& name, launch::Stream stream, std::string_view line) {
       if (stream == launch::Stream::kOut && name == "rank 0") {
-        std::printf("%.*s\n", static_cast<int>(line.size()), line.data());
+        std::fwrite(line.data(), 1, line.size(), stdout);
+        std::fputc('\n', stdout);
         std::fflush(stdout);
       } else {
         std::fprintf(stderr, "[%s] %.*s\n", name.c_str(), static_cast<int>(line.size()), line.data());

@@ -64,6 +64,14 @@ class Train final : public Command {
                         .master_address = environment.master_address,
                         .master_port = environment.master_port,
                         .host = host_};
+    if (train_.transport == "loopback" && environment.world == 1) {
+      RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(train_.partition));
+      who.world = graph.book().parts();
+    }
+    if (!trace_.empty() && who.rank == 0) {
+      RUDDER_TRY(AtomicFile::create(
+          trace_));  // says before the training when the trace could not be written after it
+    }
     train_.evaluate = !skip_evaluation_;
     train_.record_accesses = !trace_.empty();
     const bool first = who.rank == 0;

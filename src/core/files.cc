@@ -65,7 +65,7 @@ Status sync_directory(const std::filesystem::path& directory) {
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block
   if (fd < 0) {
     return system_error(path, "cannot open");
   }
@@ -112,10 +112,17 @@ MappedFile::~MappedFile() {
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter{0};
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return Error{Errc::kInvalidArgument, fmt::format("{}: exists and is not a regular file", path.string())};
+  }
   AtomicFile file;
-  file.path_ = path;
+  // The file behind a symbolic link is replaced, not the link.
+  file.path_ =
+      std::filesystem::is_symlink(path, ignored) ? std::filesystem::weakly_canonical(path, ignored) : path;
+  file.temporary_ = file.path_;
   // relaxed: only uniqueness within the process matters.
-  file.temporary_ = path;
   file.temporary_ += fmt::format(".tmp.{}.{}", ::getpid(), counter.fetch_add(1, std::memory_order_relaxed));
   file.fd_ = ::open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file.fd_ < 0) {

@@ -75,7 +75,10 @@ class Plane::Impl final : public transport::Receiver {
   ~Impl() override {
     server_.stop();
     fetcher_.cancel(Error{Errc::kCancelled, "the data plane was shut down"});
-    transport_.reset();  // no callback runs after this; the pools are still there for what it gives back
+    // No callback runs after this; the pools are still there for what it gives back. Not reset(), which would
+    // clear the pointer first, while callbacks may still be sending through it.
+    std::default_delete<transport::Transport>()(transport_.get());
+    static_cast<void>(transport_.release());
   }
 
   Status meet(transport::Rendezvous& rendezvous);

@@ -132,7 +132,7 @@ Result<MetaFile> read_meta(const std::filesystem::path& path) {
   return file;
 }
 
-Status prepare_directory(const std::filesystem::path& directory) {
+Result<NewFolder> NewFolder::create(const std::filesystem::path& directory) {
   RUDDER_TRY(make_directories(directory));
   std::error_code error;
   const bool empty = std::filesystem::is_empty(directory, error);
@@ -143,7 +143,14 @@ Status prepare_directory(const std::filesystem::path& directory) {
     return Error{Errc::kInvalidArgument,
                  fmt::format("{}: is not empty; choose another folder or remove it", directory.string())};
   }
-  return {};
+  return NewFolder(directory);
+}
+
+NewFolder::~NewFolder() {
+  if (!directory_.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
 }
 
 Status open_vector(const std::filesystem::path& path, std::string_view stated_in, std::size_t length,

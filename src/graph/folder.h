@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
@@ -28,8 +29,24 @@ struct MetaFile {
 /// Reads a file in the format of `graph.json`.
 [[nodiscard]] Result<MetaFile> read_meta(const std::filesystem::path& path);
 
-/// Creates the directory, or makes sure that it is empty.
-[[nodiscard]] Status prepare_directory(const std::filesystem::path& directory);
+/// A folder to fill. What was written into it is removed again unless keep() is called, so that a failure
+/// leaves nothing half-made in the way of the next try.
+class NewFolder {
+ public:
+  /// Creates the folder, or makes sure that it is empty.
+  [[nodiscard]] static Result<NewFolder> create(const std::filesystem::path& directory);
+  NewFolder(NewFolder&& other) noexcept : directory_(std::move(other.directory_)) {
+    other.directory_.clear();
+  }
+  NewFolder& operator=(NewFolder&&) = delete;
+  ~NewFolder();
+
+  void keep() noexcept { directory_.clear(); }
+
+ private:
+  explicit NewFolder(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  std::filesystem::path directory_;
+};
 
 /// Opens a one-dimensional i64 array of exactly `length` elements, which the file `stated_in` says.
 [[nodiscard]] Status open_vector(const std::filesystem::path& path, std::string_view stated_in,

@@ -151,7 +151,7 @@ Status write_graph(const std::filesystem::path& directory, const GraphData& data
   contents.original_ids = data.original_ids;
   RUDDER_TRY(check_contents(contents, where));
   RUDDER_ASSIGN(const std::string text, meta_text(data, max_degree_of(contents.topology), where));
-  RUDDER_TRY(prepare_directory(directory));
+  RUDDER_ASSIGN(NewFolder folder, NewFolder::create(directory));
   RUDDER_TRY(write_npy(directory / "indptr.npy", data.indptr));
   RUDDER_TRY(write_npy(directory / "indices.npy", data.indices));
   const std::vector<std::size_t> shape = {data.labels.size(), data.features};
@@ -163,7 +163,9 @@ Status write_graph(const std::filesystem::path& directory, const GraphData& data
   if (!data.original_ids.empty()) {
     RUDDER_TRY(write_npy(directory / "original_ids.npy", data.original_ids));
   }
-  return write_text(directory / "graph.json", text);
+  RUDDER_TRY(write_text(directory / "graph.json", text));
+  folder.keep();
+  return {};
 }
 
 Result<Graph> Graph::open(const std::filesystem::path& directory) {

@@ -130,7 +130,7 @@ Status export_graph(const PartitionedGraph& partitioned, const std::filesystem::
   const std::filesystem::path source = partitioned.directory() / kSourceGraphJson;
   RUDDER_ASSIGN(const std::string text, read_text(source));
   RUDDER_ASSIGN(const MetaFile meta, read_meta(source));
-  RUDDER_TRY(prepare_directory(out));
+  RUDDER_ASSIGN(NewFolder folder, NewFolder::create(out));
   Exporter exporter(partitioned, out);
   RUDDER_TRY(exporter.write_structure());
   RUDDER_TRY(exporter.write_rows());
@@ -138,7 +138,9 @@ Status export_graph(const PartitionedGraph& partitioned, const std::filesystem::
   if (meta.original_ids) {
     RUDDER_TRY(exporter.write_source_ids());
   }
-  return write_text(out / kGraphJson, text);
+  RUDDER_TRY(write_text(out / kGraphJson, text));
+  folder.keep();
+  return {};
 }
 
 }  // namespace rudder::graph

@@ -245,13 +245,13 @@ std::string digest_of(const Graph& graph) {
 Result<PartitionReport> partition_graph(const Graph& graph, const PartitionOptions& options,
                                         const std::filesystem::path& out, const Progress& progress) {
   const TimePoint start = steady_clock().now();
+  RUDDER_ASSIGN(NewFolder folder, NewFolder::create(out));
   if (progress) {
     progress(0, fmt::format("assigning nodes by {}", name_of(options.method)));
   }
   PartitionFile file;
   {
     RUDDER_ASSIGN(std::vector<PartId> part, assign_parts(graph, options));
-    RUDDER_TRY(prepare_directory(out));
     RUDDER_ASSIGN(Relabelling ids, relabel(part, options.parts));
     part = {};
     PartitionWriter writer(graph, std::move(ids), out, progress);
@@ -266,6 +266,7 @@ Result<PartitionReport> partition_graph(const Graph& graph, const PartitionOptio
   file.graph_digest = digest_of(graph);
   file.source_digest = text_digest(source);
   RUDDER_TRY(write_text(out / kPartitionJson, partition_json_text(file)));
+  folder.keep();
   if (progress) {
     progress(1, "done");
   }

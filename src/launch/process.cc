@@ -23,7 +23,7 @@
 namespace rudder::launch {
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // longer ones are cut
 
 /// One output of a child, cut into lines.
 struct LineReader {
@@ -79,6 +79,7 @@ struct Child {
 [[noreturn]] void exec_child(const Command& command, int out, int err) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_DFL);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
   for (const auto& [name, value] : command.environment) {
@@ -180,6 +181,13 @@ class Supervisor {
     }
     read_outputs();
     for (Child& child : children_) {
+      for (LineReader& output : child.outputs) {
+        // Somebody who left the child's group may still hold the pipe: what it was about to say is not waited
+        // for.
+        if (!output.pending.empty() && options_.on_line) {
+          options_.on_line(child.command->name, output.stream, output.pending);
+        }
+      }
       result_.exits.push_back(child.exit);
     }
     return std::move(result_);

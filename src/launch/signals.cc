@@ -14,12 +14,13 @@ std::atomic<int> waiting_signal{0};
 std::atomic<int> wake_fd{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
 int scopes = 0;  // nesting of SignalScope; used by one thread at a time
-constexpr std::array<int, 4> kHandled = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+// SIGPIPE must not end a supervisor before its children; the failed write is noticed instead.
+constexpr std::array<int, 5> kHandled = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
 std::array<struct sigaction, kHandled.size()> previous_actions;
 
 extern "C" void note_signal(int signal) {
   const int saved = errno;
-  if (signal != SIGCHLD) {
+  if (signal != SIGCHLD && signal != SIGPIPE) {
     waiting_signal.store(signal, std::memory_order_relaxed);
   }
   if (const int fd = wake_fd.load(std::memory_order_relaxed); fd >= 0) {

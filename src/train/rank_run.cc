@@ -383,7 +383,8 @@ class RankRun {
 Status check_options(const TrainOptions& options, Rank world, const graph::PartitionedGraph& graph) {
   if (graph.book().parts() != world) {
     return Error{Errc::kInvalidArgument,
-                 fmt::format("{} has {} parts, but the run has {} ranks: they must be equal",
+                 fmt::format("{0} has {1} parts, but the run has {2} ranks: they must be equal; "
+                             "rudder launch -n {1} -- train starts one rank a part",
                              graph.directory().string(), graph.book().parts(), world)};
   }
   if (options.fanout.empty() || std::ranges::any_of(options.fanout, [](int f) { return f == 0 || f < -1; })) {
