@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rudder/core/files.h"
 #include "rudder/launch/network.h"
 #include "rudder/launch/process.h"
 #include "rudder/launch/rank_env.h"
@@ -47,12 +48,16 @@ TEST(Supervise, CollectsLinesAndExitCodes) {
 }
 
 TEST(Supervise, FirstFailureEndsTheOthers) {
+  auto directory = TemporaryDirectory::create("launch-test");
+  ASSERT_TRUE(directory.ok());
+  const std::string ready = (directory->path() / "ready").string();
   const TimePoint before = steady_clock().now();
   SuperviseOptions options;
   options.grace = from_seconds(0.3);
   const auto result =
-      supervise({shell("sleeper", "sleep 60"), shell("stubborn", "trap '' TERM; sleep 60 & wait; sleep 60"),
-                 shell("bad", "exit 7")},
+      supervise({shell("sleeper", "sleep 60"),
+                 shell("stubborn", "trap '' TERM; : >" + ready + "; sleep 60 & wait; sleep 60"),
+                 shell("bad", "while [ ! -e " + ready + " ]; do sleep 0.01; done; exit 7")},
                 options);
   ASSERT_TRUE(result.ok());
   ASSERT_EQ(result->first_failure, 2U);
