@@ -34,6 +34,13 @@ template <class Score>
   return rows;
 }
 
+/// Fills an empty buffer with rows, as many as it has slots at most.
+inline void fill(Residency& buffer, const std::vector<NodeId>& rows) {
+  for (const NodeId row : rows) {
+    buffer.place(buffer.free_slot(), row);
+  }
+}
+
 /// In-degree of `row`; 0 when the context has no degrees.
 [[nodiscard]] inline EdgeIndex degree_of(const PolicyContext& context, NodeId row) {
   const auto at = static_cast<std::size_t>(row);

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "rudder/core/rng.h"
+#include "rudder/transport/rendezvous.h"
 
 #include "train/address.h"
 #include "train/free_port.h"
-#include "train/memory_rendezvous.h"
 
 namespace rudder::train {
 namespace {
@@ -33,7 +33,8 @@ using RankBody = std::function<void(Collective&)>;
 
 /// Runs `body` on a thread for every rank.
 void run_threads(Rank world, const RankBody& body) {
-  testing::MemoryRendezvous rendezvous;
+  const auto local_rendezvous = transport::make_local_rendezvous();
+  transport::Rendezvous& rendezvous = *local_rendezvous;
   std::vector<std::jthread> threads;
   for (Rank rank = 0; rank < world; ++rank) {
     threads.emplace_back([&, rank] {
@@ -164,7 +165,8 @@ TEST(Collective, FailsWhenAPeerLeaves) {
 }
 
 TEST(Collective, TimesOutWhenAPeerNeverComes) {
-  testing::MemoryRendezvous rendezvous;
+  const auto local_rendezvous = transport::make_local_rendezvous();
+  transport::Rendezvous& rendezvous = *local_rendezvous;
   auto collective = make_collective({.rank = 0, .world = 2, .host = "h"}, rendezvous, from_seconds(0.3));
   ASSERT_FALSE(collective.ok());
   EXPECT_THAT(collective.error().message, HasSubstr("rank 0 cannot connect to the other 1 ranks"));
@@ -172,7 +174,8 @@ TEST(Collective, TimesOutWhenAPeerNeverComes) {
 
 /// Rank 0's error when rank 1 is there but never takes part.
 Error error_of_lonely_sum(Duration deadline, const std::function<Status()>& check) {
-  testing::MemoryRendezvous rendezvous;
+  const auto local_rendezvous = transport::make_local_rendezvous();
+  transport::Rendezvous& rendezvous = *local_rendezvous;
   std::latch done(1);
   std::jthread other([&] {
     auto collective = make_collective({.rank = 1, .world = 2, .host = "h"}, rendezvous, kPatience);

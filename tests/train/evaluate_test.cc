@@ -13,10 +13,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rudder/transport/rendezvous.h"
 #include "rudder/transport/transport.h"
 
 #include "train/literal_models.h"
-#include "train/memory_rendezvous.h"
 #include "train/neighborhood.h"
 #include "train/planted_case.h"
 
@@ -25,7 +25,6 @@ namespace {
 
 using testing::Dense;
 using testing::LiteralModel;
-using testing::MemoryRendezvous;
 using testing::PlantedCase;
 
 constexpr std::size_t kHidden = 12;
@@ -100,7 +99,7 @@ Accuracy literal_evaluation(const std::string& model) {
 
 /// One rank's part of an evaluation.
 Result<Accuracy> evaluate_rank(const graph::PartitionedGraph& graph, Rank rank, Rank world,
-                               MemoryRendezvous& store, std::unique_ptr<transport::Transport> transport,
+                               transport::Rendezvous& store, std::unique_ptr<transport::Transport> transport,
                                const std::string& model, const EvaluationOptions& options) {
   RUDDER_ASSIGN(const graph::Part part, graph.open_part(rank));
   std::unique_ptr<dataplane::Plane> plane;
@@ -118,7 +117,8 @@ Result<Accuracy> evaluate_rank(const graph::PartitionedGraph& graph, Rank rank, 
 Accuracy evaluate_all(Rank world, const std::string& model, const EvaluationOptions& options = {}) {
   auto graph = graph::PartitionedGraph::open(planted().partition(world));
   EXPECT_TRUE(graph.ok()) << graph.error().message;
-  MemoryRendezvous store;
+  const auto local_store = transport::make_local_rendezvous();
+  transport::Rendezvous& store = *local_store;
   auto transports = transport::make_loopback_transports(world);
   std::vector<Accuracy> results(world);
   {

@@ -16,9 +16,7 @@ class Degree final : public Policy {
     for (const NodeId row : context_.halo) {
       candidates.push_back({degree_of(context_, row), row});
     }
-    for (const NodeId row : top_rows(std::move(candidates), buffer.capacity())) {
-      buffer.place(buffer.free_slot(), row);
-    }
+    fill(buffer, top_rows(std::move(candidates), buffer.capacity()));
   }
   void serve(const Request& /*request*/, Residency& /*buffer*/) override {}
 

@@ -4,6 +4,7 @@
 #include "rudder/cache/policy.h"
 
 #include "cache/policies/row_counts.h"
+#include "cache/top_rows.h"
 
 namespace rudder::cache {
 namespace {
@@ -15,9 +16,7 @@ class OracleStatic final : public Policy {
  public:
   void start(Residency& buffer) override {
     started_ = true;
-    for (const NodeId row : counts_.top(buffer.capacity(), 2)) {
-      buffer.place(buffer.free_slot(), row);
-    }
+    fill(buffer, counts_.top(buffer.capacity(), 2));
     counts_ = RowCounts();
   }
   [[nodiscard]] bool wants_more() const override { return !started_; }

@@ -21,9 +21,7 @@ class Vip final : public Policy {
         candidates.push_back({context_.vip[i], row});
       }
     }
-    for (const NodeId row : top_rows(std::move(candidates), buffer.capacity())) {
-      buffer.place(buffer.free_slot(), row);
-    }
+    fill(buffer, top_rows(std::move(candidates), buffer.capacity()));
   }
   void serve(const Request& /*request*/, Residency& /*buffer*/) override {}
 
