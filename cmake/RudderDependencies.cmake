@@ -18,6 +18,17 @@ add_library(rudder_metis INTERFACE)
 target_include_directories(rudder_metis SYSTEM INTERFACE "${METIS_INCLUDE_DIR}")
 target_link_libraries(rudder_metis INTERFACE "${METIS_LIBRARY}")
 
+find_package(yaml-cpp REQUIRED)
+add_library(rudder_yaml INTERFACE)
+target_include_directories(rudder_yaml SYSTEM INTERFACE ${YAML_CPP_INCLUDE_DIR})
+target_link_libraries(rudder_yaml INTERFACE ${YAML_CPP_LIBRARIES})
+
+find_path(XGBOOST_INCLUDE_DIR xgboost/c_api.h REQUIRED)
+find_library(XGBOOST_LIBRARY xgboost REQUIRED)
+add_library(rudder_xgboost INTERFACE)
+target_include_directories(rudder_xgboost SYSTEM INTERFACE "${XGBOOST_INCLUDE_DIR}")
+target_link_libraries(rudder_xgboost INTERFACE "${XGBOOST_LIBRARY}")
+
 if(RUDDER_WITH_TORCH)
   find_package(Torch REQUIRED)
   # Torch's own flags hold -D_GLIBCXX_USE_CXX11_ABI and the like; its headers are not held to our warnings.
