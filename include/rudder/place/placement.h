@@ -52,7 +52,7 @@ struct SolveLimits {
 };
 
 /// `capacities[k]`: usable nodes of minipod k, any order; the result does not depend on the order up to
-/// renaming of equal minipods. Errors: kInvalidArgument when the grid is empty, R C > 2^24 or a capacity is
+/// renaming of equal minipods. Errors: kInvalidArgument when the grid is empty, R C > 2^20 or a capacity is
 /// negative; kResource when the capacities sum to less than R C, with both numbers.
 [[nodiscard]] Result<Frontier> solve_frontier(std::span<const std::int32_t> capacities, Grid grid,
                                               const SolveLimits& limits = {});
