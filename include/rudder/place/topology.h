@@ -44,12 +44,14 @@ struct Minipod {
   std::vector<HostId> hosts;  ///< ascending
 };
 
-/// Sorts into the canonical form and checks it: names unique and non-empty, parents known, no cycles, no
-/// switch that is both leaf and inner without hosts of its own, at least one host. O(n log n), no recursion.
+/// Sorts into the canonical form and checks it: names unique and non-empty, parents and leaves known, no
+/// cycles, at least one host. Parents are ids of the given vector, in any order; levels are computed.
+/// Errors: kInvalidData with the name. O(n log n), no recursion.
 [[nodiscard]] Result<Topology> canonical_topology(std::vector<Switch> switches, std::vector<Host> hosts);
 
-/// The switches at distance `level` from their root, each with the hosts below it; a leaf above that level is
-/// a minipod of its own. Level 0 makes each root one minipod.
+/// The switches at distance `level` from their root, each with the hosts below it; hosts that hang on a
+/// switch above that level are a minipod of their own, named after it. Switches without hosts are left out.
+/// Level 0 makes each root one minipod. O(n).
 [[nodiscard]] std::vector<Minipod> minipods(const Topology& topology, std::int32_t level);
 
 /// The level taken when the user names none: 1, or 0 when no switch has a parent and there are several roots.

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rudder/core/result.h"
+
+namespace rudder::place {
+
+/// A value of a YAML document with the line where it starts.
+struct YamlNode {
+  enum class Kind : std::uint8_t { kNull, kScalar, kList, kMap };
+  Kind kind = Kind::kNull;
+  std::size_t line = 0;  ///< from 1
+  std::string text;      ///< kScalar
+  std::vector<YamlNode> items;
+  std::vector<std::pair<std::string, YamlNode>> entries;  ///< kMap, in the file's order
+
+  /// The map's value for a key, or null.
+  [[nodiscard]] const YamlNode* find(std::string_view key) const;
+};
+
+/// All documents of a text from outside: at most 64 deep, 2^24 values, no anchors or aliases (a few lines of
+/// them expand to billions of values), no key twice in a map, keys are scalars. Errors: kInvalidData with
+/// `where` and line.
+[[nodiscard]] Result<std::vector<YamlNode>> parse_yaml(const std::string& where, std::string_view text);
+
+}  // namespace rudder::place
