@@ -80,7 +80,7 @@ std::vector<Registered> register_all(CLI::App& root) {
 }
 
 int report(const Error& error) {
-  std::fprintf(stderr, "rudder: %s\n", error.message.c_str());
+  std::fprintf(stderr, "rudder: %s\n", printable(error.message).c_str());
   return error.code == Errc::kInvalidArgument ? 2 : 1;
 }
 
@@ -149,7 +149,7 @@ void Command::print_json(const Json& object) {
 }
 
 void Command::say(std::string_view line) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+  std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
 int run_program(int argc, const char* const* argv) {

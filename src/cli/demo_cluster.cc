@@ -92,6 +92,7 @@ Result<ClusterRun> Cluster::run(const std::vector<std::string>& arguments, const
   };
   const std::uint64_t before = received_bytes();
   RUDDER_ASSIGN(const launch::SuperviseResult ended, launch::supervise(commands, supervise));
+  received_signal_ = ended.received_signal;
   if (ended.received_signal != 0) {
     return Error{Errc::kCancelled, fmt::format("stopped by signal {}", ended.received_signal)};
   }

@@ -46,12 +46,15 @@ class Cluster {
   [[nodiscard]] Result<ClusterRun> run(const std::vector<std::string>& arguments,
                                        const std::filesystem::path& run,
                                        const std::function<void(std::string_view)>& on_line);
+  /// The signal that ended the last run, or 0.
+  [[nodiscard]] int received_signal() const noexcept { return received_signal_; }
 
  private:
   [[nodiscard]] std::uint64_t received_bytes() const;
 
   ClusterOptions options_;
   std::string description_;
+  int received_signal_ = 0;
   std::unique_ptr<launch::VirtualNetwork> network_;
 };
 

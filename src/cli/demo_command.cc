@@ -74,7 +74,12 @@ class Demo final : public Command {
     say("links: " + cluster.link_description());
     describe(program, cluster);
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      RUDDER_TRY(run_policy(cluster, i));
+      const Status ran = run_policy(cluster, i);
+      if (!ran.ok() && cluster.received_signal() != 0) {
+        say("rudder: " + ran.error().message);
+        return 128 + cluster.received_signal();
+      }
+      RUDDER_TRY(ran);
     }
     for (report::DemoRow& row : report_.rows) {
       const auto none = std::find_if(report_.rows.begin(), report_.rows.end(),

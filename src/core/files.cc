@@ -121,12 +121,13 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
   // The file behind a symbolic link is replaced, not the link.
   file.path_ =
       std::filesystem::is_symlink(path, ignored) ? std::filesystem::weakly_canonical(path, ignored) : path;
-  file.temporary_ = file.path_;
   // relaxed: only uniqueness within the process matters.
-  file.temporary_ += fmt::format(".tmp.{}.{}", ::getpid(), counter.fetch_add(1, std::memory_order_relaxed));
-  file.fd_ = ::open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const std::string suffix =
+      fmt::format(".tmp.{}.{}", ::getpid(), counter.fetch_add(1, std::memory_order_relaxed));
+  file.temporary_ = PendingPath(std::filesystem::path(file.path_) += suffix);
+  file.fd_ = ::open(file.temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file.fd_ < 0) {
-    return system_error(file.temporary_, "cannot create");
+    return system_error(file.temporary_.path(), "cannot create");
   }
   return file;
 }
@@ -140,12 +141,12 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 AtomicFile::~AtomicFile() {
   if (fd_ >= 0) {
     ::close(fd_);
-    ::unlink(temporary_.c_str());
+    ::unlink(temporary_.path().c_str());
   }
 }
 
 Status AtomicFile::flush() {
-  RUDDER_TRY(write_fully(fd_, temporary_, std::as_bytes(std::span(buffer_)), -1));
+  RUDDER_TRY(write_fully(fd_, temporary_.path(), std::as_bytes(std::span(buffer_)), -1));
   buffer_.clear();
   return {};
 }
@@ -154,7 +155,7 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   if (buffer_.size() + bytes.size() > kWriteBuffer) {
     RUDDER_TRY(flush());
     if (bytes.size() > kWriteBuffer) {
-      return write_fully(fd_, temporary_, bytes, -1);
+      return write_fully(fd_, temporary_.path(), bytes, -1);
     }
   }
   buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -167,22 +168,22 @@ Status AtomicFile::write(std::string_view text) {
 
 Status AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
   RUDDER_TRY(flush());
-  return write_fully(fd_, temporary_, bytes, static_cast<off_t>(offset));
+  return write_fully(fd_, temporary_.path(), bytes, static_cast<off_t>(offset));
 }
 
 Status AtomicFile::commit() {
   RUDDER_TRY(flush());
   if (::fsync(fd_) != 0) {
-    return system_error(temporary_, "cannot sync");
+    return system_error(temporary_.path(), "cannot sync");
   }
   if (::close(std::exchange(fd_, -1)) != 0) {
-    const Error error = system_error(temporary_, "cannot close");
-    ::unlink(temporary_.c_str());
+    const Error error = system_error(temporary_.path(), "cannot close");
+    ::unlink(temporary_.path().c_str());
     return error;
   }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (::rename(temporary_.path().c_str(), path_.c_str()) != 0) {
     const Error error = system_error(path_, "cannot rename into place");
-    ::unlink(temporary_.c_str());
+    ::unlink(temporary_.path().c_str());
     return error;
   }
   return sync_directory(path_.parent_path());
@@ -230,9 +231,9 @@ Result<TemporaryDirectory> TemporaryDirectory::create(std::string_view prefix) {
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
-  if (!path_.empty()) {
+  if (!pending_.path().empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    std::filesystem::remove_all(pending_.path(), ignored);
   }
 }
 

@@ -74,6 +74,12 @@ std::size_t Server::max_id_bytes(std::uint32_t rows) const noexcept {
 void Server::enqueue(PullRequest request) {
   {
     const std::lock_guard lock(mutex_);
+    const Table& table = tables_[request.header.table];
+    if (queue_.empty() && !stopping_ && table.row_bytes != 0 &&
+        request.header.rows * table.row_bytes <= kInlineBytes) {
+      serve(request, table, inline_positions_);  // under the lock: the table can't be withdrawn meanwhile
+      return;
+    }
     if (queue_.size() + parked_.size() < kMaxWaiting) {
       queue_.push_back(std::move(request));
       work_.notify_one();
@@ -128,36 +134,37 @@ std::optional<PullRequest> Server::next(std::unique_lock<std::mutex>& lock) {
 
 void Server::run() {
   name_this_thread("rudder-serve");
+  std::vector<NodeId> positions;
   std::unique_lock lock(mutex_);
   while (auto request = next(lock)) {
     const Table table = tables_[request->header.table];
     serving_ = request->header.table;
     lock.unlock();
-    serve(*request, table);
+    serve(*request, table, positions);
     lock.lock();
     serving_.reset();
     settled_.notify_all();
   }
 }
 
-void Server::serve(PullRequest& request, const Table& table) {
+void Server::serve(PullRequest& request, const Table& table, std::vector<NodeId>& positions) {
   const FrameHeader& asked = request.header;
   const Status decoded =
-      decode_ids(0, end_ - begin_, asked.rows, request.ids.bytes().first(request.id_bytes), positions_);
+      decode_ids(0, end_ - begin_, asked.rows, request.ids.bytes().first(request.id_bytes), positions);
   pools_.small.give(std::move(request.ids));
   if (!decoded.ok()) {
     refuse(request.from, asked, decoded.error().message);
     return;
   }
-  const std::size_t bytes = positions_.size() * table.row_bytes;
-  if (positions_.size() > 1 && bytes > kMaxReplyBytes) {
+  const std::size_t bytes = positions.size() * table.row_bytes;
+  if (positions.size() > 1 && bytes > kMaxReplyBytes) {
     refuse(request.from, asked,
-           fmt::format("{} rows of {} bytes exceed the limit of an answer, {} bytes", positions_.size(),
+           fmt::format("{} rows of {} bytes exceed the limit of an answer, {} bytes", positions.size(),
                        table.row_bytes, kMaxReplyBytes));
     return;
   }
   AlignedBytes body = pools_.rows.take(bytes);
-  gather_rows(table.rows, table.row_bytes, positions_, body.data());
+  gather_rows(table.rows, table.row_bytes, positions, body.data());
   std::array<std::byte, kFrameHeaderBytes> header{};
   encode_header({FrameType::kRows, asked.table, asked.rows, asked.request}, header);
   transport_.send(request.from, header, std::move(body), bytes,

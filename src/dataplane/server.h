@@ -33,12 +33,17 @@ struct PullRequest {
   std::size_t id_bytes = 0;
 };
 
-/// Serves the rows of the nodes [begin, end) on a thread of its own, one request after another. Thread-safe.
+/// Serves the rows of the nodes [begin, end) on a thread of its own, one request after another; small requests
+/// are answered by the caller of enqueue() when none waits, which saves two hand-offs between threads (a
+/// third of the time of a one-row pull). Thread-safe.
 /// The transport must outlive stop(), the pools the transport.
 class Server {
  public:
   /// Requests waiting at most; one more is refused. With 64 credits a peer, enough for 64 peers at once.
   static constexpr std::size_t kMaxWaiting = 4096;
+
+  /// Rows answered by the caller of enqueue() at most: a few microseconds of gathering.
+  static constexpr std::size_t kInlineBytes = 16384;
 
   /// `patience`: how long a request waits for its table to be published.
   Server(NodeId begin, NodeId end, Duration patience, transport::Transport& transport, Pools& pools);
@@ -50,7 +55,7 @@ class Server {
   void withdraw(std::uint8_t table);
   /// Bytes of ids that a request for `rows` rows may have; 0 when no request may ask for that many.
   [[nodiscard]] std::size_t max_id_bytes(std::uint32_t rows) const noexcept;
-  /// Queues a request. Doesn't block.
+  /// Queues a request, or answers a small one. Doesn't block for longer than gathering kInlineBytes takes.
   void enqueue(PullRequest request);
   /// Sends a refusal. Doesn't block.
   void refuse(Rank to, const FrameHeader& request, const std::string& reason);
@@ -69,7 +74,7 @@ class Server {
 
   void run();
   [[nodiscard]] std::optional<PullRequest> next(std::unique_lock<std::mutex>& lock);
-  void serve(PullRequest& request, const Table& table);
+  void serve(PullRequest& request, const Table& table, std::vector<NodeId>& positions);
   void refuse_expired(std::unique_lock<std::mutex>& lock);
   void replace(std::uint8_t table, Table with);
 
@@ -88,7 +93,7 @@ class Server {
   std::optional<std::uint8_t> serving_;
   bool stopping_ = false;
 
-  std::vector<NodeId> positions_;  ///< of the requested rows in their table; the thread's
+  std::vector<NodeId> inline_positions_;  ///< of the requested rows in their table; guarded by mutex_
   std::thread thread_;
 };
 

@@ -147,9 +147,9 @@ Result<NewFolder> NewFolder::create(const std::filesystem::path& directory) {
 }
 
 NewFolder::~NewFolder() {
-  if (!directory_.empty()) {
+  if (!directory_.path().empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
+    std::filesystem::remove_all(directory_.path(), ignored);
   }
 }
 

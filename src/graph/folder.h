@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rudder/core/ids.h"
+#include "rudder/core/interrupt.h"
 #include "rudder/core/result.h"
 #include "rudder/graph/graph.h"
 #include "rudder/graph/npy.h"
@@ -30,22 +31,20 @@ struct MetaFile {
 [[nodiscard]] Result<MetaFile> read_meta(const std::filesystem::path& path);
 
 /// A folder to fill. What was written into it is removed again unless keep() is called, so that a failure
-/// leaves nothing half-made in the way of the next try.
+/// or a signal leaves nothing half-made in the way of the next try.
 class NewFolder {
  public:
   /// Creates the folder, or makes sure that it is empty.
   [[nodiscard]] static Result<NewFolder> create(const std::filesystem::path& directory);
-  NewFolder(NewFolder&& other) noexcept : directory_(std::move(other.directory_)) {
-    other.directory_.clear();
-  }
+  NewFolder(NewFolder&&) noexcept = default;
   NewFolder& operator=(NewFolder&&) = delete;
   ~NewFolder();
 
-  void keep() noexcept { directory_.clear(); }
+  void keep() noexcept { directory_ = {}; }
 
  private:
   explicit NewFolder(std::filesystem::path directory) : directory_(std::move(directory)) {}
-  std::filesystem::path directory_;
+  PendingPath directory_;
 };
 
 /// Opens a one-dimensional i64 array of exactly `length` elements, which the file `stated_in` says.

@@ -15,6 +15,10 @@ namespace rudder::transport {
 namespace {
 
 constexpr unsigned kMessageId = 0;
+// After a short message an answer often follows: looking for it a little longer before sleeping saves both
+// sides' wake-ups, 25 us each on a virtual machine. Not after long ones, whose copies need the processor.
+constexpr std::size_t kShortBytes = 1024;
+constexpr std::chrono::microseconds kLinger{50};
 
 }  // namespace
 
@@ -56,7 +60,11 @@ void UcxTransport::run() {
     const bool progressed = worker_->progress();
     close_failed();
     if (!worked && !progressed) {
-      rest();
+      if (steady_clock().now() < linger_until_) {
+        std::this_thread::yield();
+      } else {
+        rest();
+      }
     }
   }
   shut_down();
@@ -79,6 +87,10 @@ bool UcxTransport::run_queued() {
     task();
   }
   return worked;
+}
+
+void UcxTransport::linger_after(std::size_t body_bytes) {
+  linger_until_ = body_bytes <= kShortBytes ? steady_clock().now() + kLinger : TimePoint{};
 }
 
 void UcxTransport::rest() {
@@ -146,6 +158,7 @@ void UcxTransport::post(Outgoing& message) {
     finish(message);
     return;
   }
+  linger_after(message.body_bytes);
   const Peer& peer = peers_[message.to];
   if (peer.failure.has_value()) {
     finish(message);
@@ -210,6 +223,7 @@ ucs_status_t UcxTransport::accept(std::span<const std::byte> frame_bytes, void* 
     accept_greeting(*frame);
     return UCS_OK;
   }
+  linger_after(length);
   if (length == 0) {
     tally_.received(frame->header.size());
     receiver_->received(frame->from, frame->header, {});

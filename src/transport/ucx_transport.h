@@ -97,6 +97,7 @@ class UcxTransport final : public Transport {
   // Progress thread.
   void run();
   [[nodiscard]] bool run_queued();
+  void linger_after(std::size_t body_bytes);
   void rest();
   void create_endpoints(const std::vector<std::string>& addresses);
   void send_frame(Rank to, FrameKind kind);
@@ -130,6 +131,7 @@ class UcxTransport final : public Transport {
   std::list<Outgoing> in_flight_;
   std::list<Incoming> abandoned_;  ///< of buried peers, not completed by UCX
   bool closing_ = false;
+  TimePoint linger_until_{};
 
   std::mutex mutex_;
   std::condition_variable changed_;

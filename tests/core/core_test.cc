@@ -103,6 +103,13 @@ TEST(Sha256, MatchesTheStandardVector) {
   EXPECT_EQ(hash.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+TEST(Text, ControlCharactersAreShownNotSent) {
+  EXPECT_EQ(printable("a\tb\nc"), "a\tb\nc");
+  EXPECT_EQ(printable("red \x1b[31m\r\x7f"), "red \\x1b[31m\\x0d\\x7f");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(printable("größe"), "größe");
+}
+
 TEST(Text, ParsesRatesAndNames) {
   EXPECT_DOUBLE_EQ(parse_bit_rate("200Mbit").value(), 2e8);
   EXPECT_DOUBLE_EQ(parse_bit_rate("1.5gbit").value(), 1.5e9);

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "rudder/core/interrupt.h"
 #include "rudder/core/result.h"
 
 namespace rudder {
@@ -30,7 +31,7 @@ class MappedFile {
 };
 
 /// Writes to `PATH.tmp.PID.N`, then fsync and rename on commit(). Without commit() the temporary file is
-/// removed.
+/// removed, also when a signal ends the program.
 class AtomicFile {
  public:
   [[nodiscard]] static Result<AtomicFile> create(const std::filesystem::path& path);
@@ -50,7 +51,7 @@ class AtomicFile {
   [[nodiscard]] Status flush();
 
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  PendingPath temporary_;
   std::string buffer_;
   int fd_ = -1;
 };
@@ -63,20 +64,19 @@ class AtomicFile {
 /// mkdir -p.
 [[nodiscard]] Status make_directories(const std::filesystem::path& path);
 
-/// A new empty directory under the system's temporary directory, removed with its contents by the destructor.
+/// A new empty directory under the system's temporary directory, removed with its contents by the destructor
+/// and when a signal ends the program.
 class TemporaryDirectory {
  public:
   [[nodiscard]] static Result<TemporaryDirectory> create(std::string_view prefix);
-  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
+  TemporaryDirectory(TemporaryDirectory&&) noexcept = default;
   TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
   ~TemporaryDirectory();
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return pending_.path(); }
 
  private:
-  explicit TemporaryDirectory(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
+  explicit TemporaryDirectory(std::filesystem::path path) : pending_(std::move(path)) {}
+  PendingPath pending_;
 };
 
 }  // namespace rudder

@@ -22,6 +22,9 @@ namespace rudder {
 [[nodiscard]] std::optional<double> parse_double(std::string_view text) noexcept;
 /// "200Mbit", "1Gbit", "none" → bits per second, 0 for none.
 [[nodiscard]] Result<double> parse_bit_rate(std::string_view text);
+/// Control characters other than newline and tab as "\\x1b": what files and options contain must not reach a
+/// terminal raw.
+[[nodiscard]] std::string printable(std::string_view text);
 /// 1536 → "1.5 KiB".
 [[nodiscard]] std::string human_bytes(double bytes);
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rudder/core/interrupt.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace rudder {
+namespace {
+
+constexpr std::array<int, 3> kEnding = {SIGINT, SIGTERM, SIGHUP};
+
+struct Pending {
+  std::mutex mutex;
+  std::multiset<std::filesystem::path> paths;
+};
+
+Pending& pending() {
+  // Never destroyed: the watcher may outlast other globals.
+  static auto* const all = new Pending;
+  return *all;
+}
+
+// The handler reaches nothing but globals; the watcher does the work, where locks and memory are allowed.
+std::atomic<int> signal_pipe{-1};
+static_assert(std::atomic<int>::is_always_lock_free);
+std::array<struct sigaction, kEnding.size()> previous_actions;
+
+extern "C" void pass_on(int signal) {
+  const int saved = errno;
+  const auto number = static_cast<unsigned char>(signal);
+  if (const int fd = signal_pipe.load(std::memory_order_relaxed); fd >= 0) {
+    static_cast<void>(!::write(fd, &number, 1));
+  }
+  errno = saved;
+}
+
+[[noreturn]] void end_process(int signal) {
+  Pending& all = pending();
+  all.mutex.lock();  // kept to the end: who registers a path now waits
+  for (const std::filesystem::path& path : all.paths) {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  const std::string line = fmt::format("rudder: stopped by signal {} ({})\n", signal, ::strsignal(signal));
+  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+  ::_exit(128 + signal);
+}
+
+void watch(int read_end) {
+  for (;;) {
+    unsigned char signal = 0;
+    const ssize_t n = ::read(read_end, &signal, 1);
+    if (n == 1 && signal != 0) {
+      end_process(signal);
+    }
+    if (n >= 0 || errno != EINTR) {  // a zero is the guard's farewell
+      ::close(read_end);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+PendingPath::PendingPath(std::filesystem::path path) : path_(std::move(path)) {
+  if (!path_.empty()) {
+    Pending& all = pending();
+    const std::lock_guard lock(all.mutex);
+    all.paths.insert(path_);
+  }
+}
+
+PendingPath::PendingPath(PendingPath&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+PendingPath& PendingPath::operator=(PendingPath&& other) noexcept {
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+PendingPath::~PendingPath() {
+  if (!path_.empty()) {
+    Pending& all = pending();
+    const std::lock_guard lock(all.mutex);
+    all.paths.erase(all.paths.find(path_));
+  }
+}
+
+Result<InterruptGuard> InterruptGuard::install() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return Error{Errc::kResource,
+                 "cannot create a pipe for signals: " + std::generic_category().message(errno)};
+  }
+  signal_pipe.store(ends[1], std::memory_order_relaxed);
+  InterruptGuard guard(ends[0]);
+  for (std::size_t i = 0; i < kEnding.size(); ++i) {
+    struct sigaction action {};
+    action.sa_handler = pass_on;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    ::sigaction(kEnding[i], nullptr, &previous_actions[i]);
+    if (previous_actions[i].sa_handler != SIG_IGN) {
+      ::sigaction(kEnding[i], &action, nullptr);
+    }
+  }
+  return guard;
+}
+
+InterruptGuard::InterruptGuard(int read_end) : watcher_(watch, read_end) {}
+
+InterruptGuard::~InterruptGuard() {
+  if (!watcher_.joinable()) {
+    return;
+  }
+  for (std::size_t i = 0; i < kEnding.size(); ++i) {
+    ::sigaction(kEnding[i], &previous_actions[i], nullptr);
+  }
+  const int write_end = signal_pipe.exchange(-1, std::memory_order_relaxed);
+  static_cast<void>(!::write(write_end, "", 1));
+  watcher_.join();
+  ::close(write_end);
+}
+
+}  // namespace rudder

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs that are disturbed: killed ranks, signals, ports, damaged parts."""
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+from program import Base, SMALL, run, shared_memory, start, wait_for_file
+
+
+class Faults(Base):
+    LONG = ["--epochs", 2000, "--batch", 64, "--no-evaluation"]
+
+    def ranks(self, world, port, words, per_rank=None):
+        processes = []
+        for rank in range(world):
+            environment = {"RANK": str(rank), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                           "GLOO_SOCKET_IFNAME": "lo"}
+            mine = per_rank[rank] if per_rank else []
+            processes.append(start("train", *(mine or [self.parts]), *words, "--host", f"machine{rank}", environment=environment))
+        return processes
+
+    @staticmethod
+    def free_port():
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return probe.getsockname()[1]
+
+    def test_a_killed_trainer_is_named_by_all_others(self):
+        before = shared_memory()
+        for victim in random.sample(range(4), 2):
+            processes = self.ranks(4, self.free_port(), self.LONG)
+            self.assertIn("epoch 0", processes[0].stderr.readline())  # from here on all ranks know each other
+            time.sleep(random.uniform(0, 3))
+            self.assertTrue(all(process.poll() is None for process in processes), "a rank ended early")
+            processes[victim].kill()
+            killed = time.monotonic()
+            for rank, process in enumerate(processes):
+                _, err = process.communicate(timeout=40)
+                if rank != victim:
+                    self.assertLess(time.monotonic() - killed, 15)
+                    self.assertNotIn(process.returncode, (0, -signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV), err)
+                    self.assertIn(f"rank {victim}", err)
+                    self.assertIn(f"machine{victim}", err)
+        self.assertEqual(shared_memory() - before, set())
+
+    def test_launch_stops_all_and_names_the_failed_rank(self):
+        launch = start("launch", "-n", 4, "--", "train", self.parts, *self.LONG)
+        time.sleep(3)
+        children = subprocess.run(["pgrep", "-P", str(launch.pid)], stdout=subprocess.PIPE, text=True).stdout.split()
+        self.assertEqual(len(children), 4)
+        os.kill(int(children[1]), signal.SIGKILL)
+        _, err = launch.communicate(timeout=30)
+        self.assertEqual(launch.returncode, 137)
+        self.assertIn("rank 1 was killed by signal 9", err)
+        for child in children:
+            self.assertFalse(pathlib.Path(f"/proc/{child}").exists())
+
+    def test_two_runs_at_once_do_not_disturb_each_other(self):
+        words = ["launch", "-n", 2, "--", "train", self.work / "two", "--epochs", 2, "--json"]
+        run("partition", self.graph, self.work / "two", "--parts", 2)
+        outputs = [process.communicate(timeout=120) for process in [start(*words), start(*words)]]
+        digests = {json.loads(out)["loss_digest"] for out, _ in outputs}
+        self.assertEqual(len(digests), 1)
+
+    def test_a_port_in_use_is_one_clear_error(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            process = self.ranks(4, port, ["--deadline", 3])[0:4]
+            _, err = process[0].communicate(timeout=30)
+            self.assertEqual(process[0].returncode, 1, err)
+            self.assertIn(str(port), err)
+            for other in process[1:]:
+                other.communicate(timeout=30)
+                self.assertNotEqual(other.returncode, 0)
+
+    def test_partitions_of_different_graphs_do_not_train_together(self):
+        other_graph, other = self.work / "graph2", self.work / "parts2"
+        run("graph", "generate", "planted", other_graph, *SMALL, "--seed", 9)
+        run("partition", other_graph, other, "--parts", 4)
+        processes = self.ranks(4, self.free_port(), ["--deadline", 5], [[other], [self.parts], [self.parts], [self.parts]])
+        for process in processes:
+            _, err = process.communicate(timeout=60)
+            self.assertNotEqual(process.returncode, 0)
+        self.assertIn("graph", err)
+
+    def test_signals_leave_nothing_unfinished(self):
+        slow = {"generate": ("graph", "generate", "rmat", "OUT", "--scale", 20, "--edge-factor", 16),
+                "partition": ("partition", self.graph, "OUT", "--parts", 64),
+                "record": ("trace", "record", self.parts, "--out", "OUT", "--epochs", 5000)}
+        for name, words in slow.items():
+            for sent in (signal.SIGINT, signal.SIGTERM):
+                folder = self.work / f"{name}-{sent}"
+                folder.mkdir()
+                process = start(*(folder / "out" if word == "OUT" else word for word in words))
+                if name == "generate":
+                    wait_for_file(folder)
+                elif name == "record":
+                    wait_for_file(folder)
+                else:
+                    time.sleep(random.uniform(0.3, 0.6))
+                process.send_signal(sent)
+                _, err = process.communicate(timeout=30)
+                if process.returncode == 0:
+                    self.assertEqual(name, "partition", "only the short command may have ended before the signal")
+                    continue
+                if process.returncode != -sent:  # the default action, in the first moments of a process
+                    self.assertEqual(process.returncode, 128 + sent, err)
+                    self.assertIn(f"stopped by signal {sent:d}", err)
+                self.assertEqual(list(folder.iterdir()), [])
+
+    def test_a_missing_part_is_one_clear_error(self):
+        broken = self.work / "broken"
+        run("partition", self.graph, broken, "--parts", 4)
+        (broken / "part2" / "features.npy").unlink()
+        _, err = run("launch", "-n", 4, "--", "train", broken, code=1)
+        self.assertIn("part2/features.npy", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

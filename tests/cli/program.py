@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of the program named by the variable RUDDER, for the tests beside this file."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+RUDDER = os.environ.get("RUDDER", "build/release/rudder")
+SMALL = ["--nodes", 3000, "--features", 20, "--classes", 6, "--edge-factor", 8, "--train-share", 0.4]
+
+
+def clean_environment(**extra):
+    names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    return {**{k: v for k, v in os.environ.items() if k not in names and not k.startswith("RUDDER_")}, **extra}
+
+
+def start(*words, environment=None):
+    return subprocess.Popen([RUDDER, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=clean_environment(**(environment or {})))
+
+
+def run(*words, code=0, environment=None, timeout=180):
+    process = start(*words, environment=environment)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    if process.returncode != code:
+        raise AssertionError(f"rudder {' '.join(map(str, words))} exited with {process.returncode}, not {code}:\n{out}\n{err}")
+    return out, err
+
+
+def run_json(*words, **options):
+    out, _ = run(*words, "--json", **options)
+    lines = out.splitlines()
+    assert len(lines) == 1, f"one object expected, got {len(lines)} lines"
+    return json.loads(lines[0])
+
+
+def wait_for_file(folder, name="*", seconds=60):
+    """Returns when the folder has a file that matches `name`."""
+    end = time.monotonic() + seconds
+    while not any(folder.glob(name)):
+        assert time.monotonic() < end, f"{folder / name} has not appeared for {seconds} s"
+        time.sleep(0.01)
+
+
+def namespaces():
+    folder = pathlib.Path("/var/run/netns")
+    return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+
+
+def links():
+    return {entry.name for entry in pathlib.Path("/sys/class/net").iterdir()}
+
+
+def shared_memory():
+    return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()}
+
+
+class Base(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.work = pathlib.Path(cls.folder.name)
+        cls.graph, cls.parts = cls.work / "graph", cls.work / "parts"
+        run("graph", "generate", "planted", cls.graph, *SMALL)
+        run("partition", cls.graph, cls.parts, "--parts", 4)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whole trainings: what never changes a result, counts beside their replays."""
+import json
+import unittest
+
+from program import Base, run, run_json
+
+LIVE = ["none", "fixed-window", "degree", "vip", "lru", "lfu", "clock", "sieve", "s3fifo", "score", "hotset", "lookahead"]
+
+
+class Training(Base):
+    SHORT = ["--epochs", 3, "--batch", 32, "--hidden", 32, "--learning-rate", 0.02]
+
+    def train(self, *words, ranks=4, **options):
+        return run_json("launch", "-n", ranks, "--", "train", self.parts, *self.SHORT, *words, **options)
+
+    def test_nothing_but_the_seed_changes_the_training(self):
+        base = self.train("--policy", "none")
+        self.assertEqual(list(base), ["policy", "world", "epochs", "val_accuracy", "test_accuracy", "loss_digest", "peak_rss_bytes"])
+        self.assertEqual(list(base["epochs"][0]), ["epoch", "loss", "seconds", "stall_seconds", "requests", "hits", "fetched",
+                                                   "payload_bytes", "wire_bytes", "messages"])
+        self.assertEqual((base["world"], len(base["epochs"])), (4, 3))
+        self.assertGreater(base["test_accuracy"], 0.5)
+        runs = [["--policy", policy] for policy in LIVE[1:]]
+        runs += [["--threads", 2], ["--look-ahead", 1], ["--look-ahead", 4], ["--depth", 0], ["--depth", 9], ["--buffer", 0],
+                 ["--buffer", 7], ["--buffer", 100000]]
+        for words in runs:
+            with self.subTest(words=words):
+                result = self.train(*words)
+                self.assertEqual((result["loss_digest"], result["test_accuracy"]), (base["loss_digest"], base["test_accuracy"]))
+        threads = run_json("train", self.parts, *self.SHORT, "--transport", "loopback")
+        self.assertEqual((threads["loss_digest"], threads["test_accuracy"]), (base["loss_digest"], base["test_accuracy"]))
+        self.assertNotEqual(self.train("--seed", 2)["loss_digest"], base["loss_digest"])
+
+    def test_live_counts_equal_replayed_counts(self):
+        trace = self.work / "trace"
+        run("trace", "record", self.parts, "--out", trace, "--batch", 32, "--epochs", 3)
+        replayed = {row["policy"]: row for row in run_json("trace", "replay", trace, "--buffer", "0.2")["rows"]}
+        for policy in ("none", "lookahead"):
+            self.train("--policy", policy, "--trace", self.work / f"trace-{policy}")
+            self.assertEqual((self.work / f"trace-{policy}").read_bytes(), trace.read_bytes())
+        for policy in LIVE:
+            with self.subTest(policy=policy):
+                live = self.train("--policy", policy, "--buffer", 0.2, "--run", self.work / f"run-{policy}")
+                for name in ("requests", "hits", "fetched"):
+                    self.assertEqual(sum(epoch[name] for epoch in live["epochs"]), replayed[policy][name], name)
+                full = json.loads((self.work / f"run-{policy}/result.json").read_text())
+                self.assertEqual(sum(rank["bypassed"] for rank in full["by_rank"]), replayed[policy]["bypassed"])
+
+    def test_other_models_train(self):
+        for model in ("gcn", "gat"):
+            self.assertGreater(self.train("--model", model, "--epochs", 8)["test_accuracy"], 0.4, model)
+
+    def test_an_open_ended_world_is_refused(self):
+        _, err = run("train", self.parts, code=2)
+        self.assertIn("launch", err)
+        _, err = run("launch", "-n", 3, "--", "train", self.parts, code=2)
+        self.assertIn("3", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
