@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,11 @@ class ExhaustivePlacement {
   ExhaustivePlacement(int rows, int columns, std::vector<int> capacities)
       : rows_(rows), columns_(columns), capacities_(std::move(capacities)) {}
 
+  /// The longer side plays the rows: there are fewer columns to remember.
   [[nodiscard]] bool feasible(int S, int Q) {
+    if (columns_ > rows_) {
+      return ExhaustivePlacement(columns_, rows_, capacities_).feasible(Q, S);
+    }
     S_ = S;
     Q_ = Q;
     seen_.assign(static_cast<std::size_t>(rows_) + 1, {});
@@ -66,7 +71,43 @@ class ExhaustivePlacement {
     if (!seen_[static_cast<std::size_t>(r)].insert(state).second) {
       return false;
     }
-    return cell(r, 0, 0, state);
+    return fillable(r, state) && cell(r, 0, 0, state);
+  }
+
+  /// Can each column, by itself, still find its cells? All rows together, theirs?
+  [[nodiscard]] bool fillable(int r, const State& state) const {
+    const int rows = rows_ - r;
+    int saturated_needs = 0;
+    unsigned saturated = 0;
+    for (const unsigned column : state.columns) {
+      std::vector<int> fresh;
+      int room = 0;
+      for (std::size_t k = 0; k < state.left.size(); ++k) {
+        const int useful = std::min(state.left[k], rows);
+        if ((column >> k & 1U) != 0) {
+          room += useful;
+        } else {
+          fresh.push_back(useful);
+        }
+      }
+      std::sort(fresh.rbegin(), fresh.rend());
+      const int more = Q_ - std::popcount(column);
+      for (int i = 0; i < more && i < static_cast<int>(fresh.size()); ++i) {
+        room += fresh[static_cast<std::size_t>(i)];
+      }
+      if (room < rows) {
+        return false;
+      }
+      if (more == 0) {
+        saturated_needs += rows;
+        saturated |= column;
+      }
+    }
+    int saturated_room = 0;
+    for (std::size_t k = 0; k < state.left.size(); ++k) {
+      saturated_room += (saturated >> k & 1U) != 0 ? state.left[k] : 0;
+    }
+    return saturated_room >= saturated_needs;
   }
 
   bool cell(int r, int c, unsigned used, State& state) {
