@@ -5,32 +5,20 @@
 
 #include "rudder/core/files.h"
 #include "rudder/core/machine.h"
+#include "rudder/train/result_fields.h"
 
 namespace rudder::cli {
 namespace {
 
 Json epoch_json(const train::EpochResult& epoch) {
-  return {{"epoch", epoch.epoch},           {"loss", epoch.loss},
-          {"seconds", epoch.seconds},       {"stall_seconds", epoch.stall_seconds},
-          {"requests", epoch.requests},     {"hits", epoch.hits},
-          {"fetched", epoch.fetched},       {"payload_bytes", epoch.payload_bytes},
-          {"wire_bytes", epoch.wire_bytes}, {"messages", epoch.messages}};
+  Json object;
+  train::for_each_field(epoch, [&](const char* name, auto field) { object[name] = field; });
+  return object;
 }
 
 train::EpochResult epoch_from(const Json& object) {
   train::EpochResult epoch;
-  object.at("epoch").get_to(epoch.epoch);
-  object.at("loss").get_to(epoch.loss);
-  object.at("seconds").get_to(epoch.seconds);
-  object.at("stall_seconds").get_to(epoch.stall_seconds);
-  object.at("compute_seconds").get_to(epoch.compute_seconds);
-  object.at("all_reduce_seconds").get_to(epoch.all_reduce_seconds);
-  object.at("requests").get_to(epoch.requests);
-  object.at("hits").get_to(epoch.hits);
-  object.at("fetched").get_to(epoch.fetched);
-  object.at("payload_bytes").get_to(epoch.payload_bytes);
-  object.at("wire_bytes").get_to(epoch.wire_bytes);
-  object.at("messages").get_to(epoch.messages);
+  train::for_each_field(epoch, [&](const char* name, auto& field) { object.at(name).get_to(field); });
   return epoch;
 }
 
@@ -39,7 +27,9 @@ train::EpochResult epoch_from(const Json& object) {
 Json train_json(const train::TrainResult& result) {
   Json epochs = Json::array();
   for (const train::EpochResult& epoch : result.epochs) {
-    epochs.push_back(epoch_json(epoch));
+    Json& object = epochs.emplace_back(epoch_json(epoch));
+    object.erase("compute_seconds");  // only in the run's files
+    object.erase("all_reduce_seconds");
   }
   return {{"policy", result.policy},
           {"world", result.world},
@@ -53,8 +43,7 @@ Json train_json(const train::TrainResult& result) {
 Status write_run_result(const std::filesystem::path& run, const train::TrainResult& result) {
   Json object = train_json(result);
   for (std::size_t i = 0; i < result.epochs.size(); ++i) {
-    object["epochs"][i]["compute_seconds"] = result.epochs[i].compute_seconds;
-    object["epochs"][i]["all_reduce_seconds"] = result.epochs[i].all_reduce_seconds;
+    object["epochs"][i] = epoch_json(result.epochs[i]);
   }
   Json ranks = Json::array();
   for (const train::RankCounts& counts : result.by_rank) {

@@ -19,12 +19,14 @@
 #include "rudder/metrics/json_lines.h"
 #include "rudder/metrics/step_times.h"
 #include "rudder/train/blas.h"
+#include "rudder/train/result_fields.h"
 
 #include "train/access_record.h"
 #include "train/collective.h"
 #include "train/evaluate.h"
 #include "train/learner.h"
 #include "train/neighborhood.h"
+#include "train/run_totals.h"
 
 namespace rudder::train {
 namespace {
@@ -53,18 +55,8 @@ Result<sample::Schedule> make_schedule(const graph::PartitionedGraph& graph, con
 }
 
 std::string to_json(const EpochResult& epoch) {
-  const nlohmann::ordered_json object = {{"epoch", epoch.epoch},
-                                         {"loss", epoch.loss},
-                                         {"seconds", epoch.seconds},
-                                         {"compute_seconds", epoch.compute_seconds},
-                                         {"all_reduce_seconds", epoch.all_reduce_seconds},
-                                         {"stall_seconds", epoch.stall_seconds},
-                                         {"requests", epoch.requests},
-                                         {"hits", epoch.hits},
-                                         {"fetched", epoch.fetched},
-                                         {"payload_bytes", epoch.payload_bytes},
-                                         {"wire_bytes", epoch.wire_bytes},
-                                         {"messages", epoch.messages}};
+  nlohmann::ordered_json object;
+  for_each_field(epoch, [&](const char* name, auto field) { object[name] = field; });
   return object.dump();
 }
 
@@ -168,7 +160,7 @@ class RankRun {
                                            sums.counts.fetched,   sums.moved.payload_bytes,
                                            sums.moved.wire_bytes, sums.moved.messages};
     RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(totals)));
-    RUDDER_ASSIGN(const metrics::StepTimes times, longest_stall(sums.times));
+    RUDDER_ASSIGN(const metrics::StepTimes times, longest_stall(*collective_, sums.times));
     const EpochResult result{.epoch = epoch,
                              .loss = sums.loss / steps,
                              .seconds = times.total(),
@@ -190,20 +182,6 @@ class RankRun {
       setting_.listener(result);
     }
     return {};
-  }
-
-  /// The times of the rank that stalled longest: the others wait for it in their gradient sums, where their
-  /// own times would hide its stall.
-  Result<metrics::StepTimes> longest_stall(const metrics::StepTimes& mine) {
-    std::vector<double> all(std::size_t{who_.world} * 3);
-    const std::array<double, 3> own = {mine.compute, mine.all_reduce, mine.stall};
-    std::ranges::copy(own, all.begin() + std::ptrdiff_t{3} * who_.rank);
-    RUDDER_TRY(collective_->sum(std::span<double>(all)));
-    std::size_t worst = 0;
-    for (std::size_t r = 3; r < all.size(); r += 3) {
-      worst = all[r + 2] > all[worst + 2] ? r : worst;
-    }
-    return metrics::StepTimes{.compute = all[worst], .all_reduce = all[worst + 1], .stall = all[worst + 2]};
   }
 
   /// One step from `start` to the returned time.
@@ -275,8 +253,8 @@ class RankRun {
     result_.world = who_.world;
     result_.blas = blas_kernels();
     result_.loss_digest = loss_bits_.hex();
-    RUDDER_TRY(compare_replicas());
-    RUDDER_TRY(gather_counts());
+    RUDDER_ASSIGN(result_.model_digest, compare_replicas(*collective_, learner_->parameters()));
+    RUDDER_ASSIGN(result_.by_rank, gather_counts(*collective_, run_counts_));
     RUDDER_TRY(gather_accesses());
     if (options_.evaluate) {
       RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
@@ -288,39 +266,6 @@ class RankRun {
     RUDDER_TRY(collective_->max(peak));
     result_.peak_rss_bytes = peak[0];
     return collective_->barrier();
-  }
-
-  /// The model's digest, after checking that every rank has the same.
-  Status compare_replicas() {
-    Sha256 sha;
-    sha.update(std::as_bytes(learner_->parameters()));
-    result_.model_digest = sha.hex();
-    const Sha256::Digest digest = sha.digest();
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < 7; ++i) {
-      bits = bits << 8 | digest[i];
-    }
-    constexpr std::uint64_t kMask = (std::uint64_t{1} << 56) - 1;
-    std::array<std::uint64_t, 2> ends = {bits, ~bits & kMask};
-    RUDDER_TRY(collective_->max(ends));
-    if (ends[0] != bits || ends[1] != (~bits & kMask)) {
-      return Error{Errc::kInternal,
-                   fmt::format("rank {}: the ranks' models differ after training", who_.rank)};
-    }
-    return {};
-  }
-
-  Status gather_counts() {
-    std::vector<std::uint64_t> all(std::size_t{who_.world} * 4);
-    const std::array<std::uint64_t, 4> mine = {run_counts_.requests, run_counts_.hits, run_counts_.fetched,
-                                               run_counts_.bypassed};
-    std::ranges::copy(mine, all.begin() + std::ptrdiff_t{4} * who_.rank);
-    RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(all)));
-    for (std::size_t r = 0; r < all.size(); r += 4) {
-      result_.by_rank.push_back(
-          {.requests = all[r], .hits = all[r + 1], .fetched = all[r + 2], .bypassed = all[r + 3]});
-    }
-    return {};
   }
 
   Status gather_accesses() {

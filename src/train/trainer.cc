@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/train/trainer.h"
 
-#include <condition_variable>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "rudder/core/machine.h"
+#include "rudder/transport/rendezvous.h"
 #include "rudder/transport/transport.h"
 
 #include "train/collective.h"
@@ -23,49 +20,6 @@ namespace rudder::train {
 namespace {
 
 constexpr std::size_t kBurstBytes = std::size_t{64} << 10;
-
-/// The store of ranks that are threads. Once a rank has failed, nobody waits for what it will not put.
-class ThreadRendezvous final : public transport::Rendezvous {
- public:
-  Status put(std::string_view key, std::string_view value) override {
-    {
-      const std::lock_guard lock(mutex_);
-      values_.insert_or_assign(std::string(key), std::string(value));
-    }
-    changed_.notify_all();
-    return {};
-  }
-  Result<std::string> get(std::string_view key, Deadline deadline) override {
-    std::unique_lock lock(mutex_);
-    const std::string name(key);
-    const bool ended =
-        changed_.wait_until(lock, deadline.at(), [&] { return failure_ || values_.contains(name); });
-    if (const auto found = values_.find(name); found != values_.end()) {
-      return found->second;
-    }
-    return ended ? *failure_ : Error{Errc::kTimeout, fmt::format("no rank put '{}'", key)};
-  }
-  /// The first error is kept.
-  void fail(const Error& error) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!failure_) {
-        failure_ = error;
-      }
-    }
-    changed_.notify_all();
-  }
-  [[nodiscard]] std::optional<Error> failure() const {
-    const std::lock_guard lock(mutex_);
-    return failure_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> values_;
-  std::optional<Error> failure_;
-};
 
 std::unique_ptr<transport::Transport> shaped(const TrainOptions& options,
                                              std::unique_ptr<transport::Transport> transport) {
@@ -79,7 +33,7 @@ std::unique_ptr<transport::Transport> shaped(const TrainOptions& options,
 Result<TrainResult> train_in_threads(const TrainOptions& options, const RankInfo& who,
                                      const graph::PartitionedGraph& graph, const EpochListener& listener,
                                      const std::atomic<bool>* stop) {
-  ThreadRendezvous rendezvous;
+  transport::LocalRendezvous rendezvous;
   auto transports = transport::make_loopback_transports(who.world);
   std::optional<TrainResult> result;
   {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/transport/rendezvous.h"
 
-#include <condition_variable>
-#include <map>
-#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,42 +8,39 @@
 #include "transport/rank_list.h"
 
 namespace rudder::transport {
-namespace {
 
-class LocalRendezvous final : public Rendezvous {
- public:
-  Status put(std::string_view key, std::string_view value) override {
-    {
-      const std::lock_guard lock(mutex_);
-      values_.insert_or_assign(std::string(key), std::string(value));
-    }
-    changed_.notify_all();
-    return {};
+Status LocalRendezvous::put(std::string_view key, std::string_view value) {
+  {
+    const std::lock_guard lock(mutex_);
+    values_.insert_or_assign(std::string(key), std::string(value));
   }
+  changed_.notify_all();
+  return {};
+}
 
-  Result<std::string> get(std::string_view key, Deadline deadline) override {
-    std::unique_lock lock(mutex_);
-    auto found = values_.end();
-    const bool there = changed_.wait_until(lock, deadline.at(), [&] {
-      found = values_.find(key);
-      return found != values_.end();
-    });
-    if (!there) {
-      return Error{Errc::kTimeout, fmt::format("rendezvous: nobody put key '{}'", key)};
-    }
+Result<std::string> LocalRendezvous::get(std::string_view key, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const bool ended =
+      changed_.wait_until(lock, deadline.at(), [&] { return failure_ || values_.contains(key); });
+  if (const auto found = values_.find(key); found != values_.end()) {
     return found->second;
   }
+  return ended ? *failure_ : Error{Errc::kTimeout, fmt::format("rendezvous: nobody put key '{}'", key)};
+}
 
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string, std::less<>> values_;
-};
+void LocalRendezvous::fail(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) {
+      failure_ = error;
+    }
+  }
+  changed_.notify_all();
+}
 
-}  // namespace
-
-std::shared_ptr<Rendezvous> make_local_rendezvous() {
-  return std::make_shared<LocalRendezvous>();
+std::optional<Error> LocalRendezvous::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 Result<std::vector<std::string>> exchange(Rendezvous& rendezvous, std::string_view prefix, Rank rank,

@@ -154,7 +154,7 @@ class Cluster {
       std::function<std::unique_ptr<transport::Transport>(Rank, std::unique_ptr<transport::Transport>)>;
 
   explicit Cluster(const TestGraph& graph, PlaneOptions options = {}, const Wrap& wrap = nullptr)
-      : rendezvous_(transport::make_local_rendezvous()) {
+      : rendezvous_(std::make_shared<transport::LocalRendezvous>()) {
     const Rank world = graph.graph().book().parts();
     auto transports = transport::make_loopback_transports(world);
     planes_.resize(world);

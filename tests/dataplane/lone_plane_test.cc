@@ -48,7 +48,7 @@ class LonePlane : public testing::Test {
     return hello;
   }
   Status meet(std::vector<std::byte> greeting) {
-    const auto rendezvous = transport::make_local_rendezvous();
+    const auto rendezvous = std::make_shared<transport::LocalRendezvous>();
     static_cast<void>(rendezvous->put(options_.session + "/1", "manual"));
     std::vector<std::vector<std::byte>> greetings(2);
     greetings[1] = std::move(greeting);

@@ -232,7 +232,7 @@ TEST(Plane, PlanesOfDifferentGraphsRefuseEachOtherOnBothSides) {
   const TestGraph one(shape);
   shape.seed = 6;
   const TestGraph other(shape);
-  const auto rendezvous = transport::make_local_rendezvous();
+  const auto rendezvous = std::make_shared<transport::LocalRendezvous>();
   auto transports = transport::make_loopback_transports(2);
   std::array<std::string, 2> messages;
   std::vector<std::thread> threads;
@@ -260,7 +260,7 @@ TEST(Plane, PlanesOfDifferentGraphsRefuseEachOtherOnBothSides) {
 
 TEST(Plane, RefusesAPartitionForAnotherNumberOfRanks) {
   const TestGraph graph(GraphShape{});
-  const auto rendezvous = transport::make_local_rendezvous();
+  const auto rendezvous = std::make_shared<transport::LocalRendezvous>();
   PlaneOptions options;
   options.world = 2;
   const auto plane = Plane::create(graph.graph(), std::move(transport::make_loopback_transports(2)[0]),

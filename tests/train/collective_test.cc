@@ -33,7 +33,7 @@ using RankBody = std::function<void(Collective&)>;
 
 /// Runs `body` on a thread for every rank.
 void run_threads(Rank world, const RankBody& body) {
-  const auto local_rendezvous = transport::make_local_rendezvous();
+  const auto local_rendezvous = std::make_shared<transport::LocalRendezvous>();
   transport::Rendezvous& rendezvous = *local_rendezvous;
   std::vector<std::jthread> threads;
   for (Rank rank = 0; rank < world; ++rank) {
@@ -165,7 +165,7 @@ TEST(Collective, FailsWhenAPeerLeaves) {
 }
 
 TEST(Collective, TimesOutWhenAPeerNeverComes) {
-  const auto local_rendezvous = transport::make_local_rendezvous();
+  const auto local_rendezvous = std::make_shared<transport::LocalRendezvous>();
   transport::Rendezvous& rendezvous = *local_rendezvous;
   auto collective = make_collective({.rank = 0, .world = 2, .host = "h"}, rendezvous, from_seconds(0.3));
   ASSERT_FALSE(collective.ok());
@@ -174,7 +174,7 @@ TEST(Collective, TimesOutWhenAPeerNeverComes) {
 
 /// Rank 0's error when rank 1 is there but never takes part.
 Error error_of_lonely_sum(Duration deadline, const std::function<Status()>& check) {
-  const auto local_rendezvous = transport::make_local_rendezvous();
+  const auto local_rendezvous = std::make_shared<transport::LocalRendezvous>();
   transport::Rendezvous& rendezvous = *local_rendezvous;
   std::latch done(1);
   std::jthread other([&] {

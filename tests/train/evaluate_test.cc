@@ -117,7 +117,7 @@ Result<Accuracy> evaluate_rank(const graph::PartitionedGraph& graph, Rank rank, 
 Accuracy evaluate_all(Rank world, const std::string& model, const EvaluationOptions& options = {}) {
   auto graph = graph::PartitionedGraph::open(planted().partition(world));
   EXPECT_TRUE(graph.ok()) << graph.error().message;
-  const auto local_store = transport::make_local_rendezvous();
+  const auto local_store = std::make_shared<transport::LocalRendezvous>();
   transport::Rendezvous& store = *local_store;
   auto transports = transport::make_loopback_transports(world);
   std::vector<Accuracy> results(world);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/transport/rendezvous.h"
 
+#include <memory>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -14,7 +15,7 @@ namespace {
 }
 
 TEST(LocalRendezvous, GetWaitsForPut) {
-  const auto store = make_local_rendezvous();
+  const auto store = std::make_shared<LocalRendezvous>();
   std::jthread putter([&] { EXPECT_TRUE(store->put("key", std::string("a\0b", 3)).ok()); });
   const auto value = store->get("key", soon());
   ASSERT_TRUE(value.ok());
@@ -22,7 +23,7 @@ TEST(LocalRendezvous, GetWaitsForPut) {
 }
 
 TEST(LocalRendezvous, ATimeoutNamesTheKey) {
-  const auto store = make_local_rendezvous();
+  const auto store = std::make_shared<LocalRendezvous>();
   const auto value = store->get("ports/7", Deadline::in(std::chrono::milliseconds(1)));
   ASSERT_FALSE(value.ok());
   EXPECT_EQ(value.error().code, Errc::kTimeout);
@@ -30,14 +31,27 @@ TEST(LocalRendezvous, ATimeoutNamesTheKey) {
 }
 
 TEST(LocalRendezvous, TheLastPutCounts) {
-  const auto store = make_local_rendezvous();
+  const auto store = std::make_shared<LocalRendezvous>();
   EXPECT_TRUE(store->put("key", "old").ok());
   EXPECT_TRUE(store->put("key", "new").ok());
   EXPECT_EQ(store->get("key", soon()).value(), "new");
 }
 
+TEST(LocalRendezvous, AFailureEndsWaitsButLosesNoValue) {
+  LocalRendezvous store;
+  EXPECT_TRUE(store.put("there", "value").ok());
+  std::jthread failing([&] {
+    store.fail({Errc::kPeer, "rank 2 has died"});
+    store.fail({Errc::kPeer, "rank 0 noticed"});
+  });
+  const auto value = store.get("never put", soon());
+  ASSERT_FALSE(value.ok());
+  EXPECT_EQ(value.error().message, "rank 2 has died");
+  EXPECT_EQ(store.get("there", soon()).value(), "value");
+}
+
 TEST(Exchange, CollectsEverybodysValueInRankOrder) {
-  const auto store = make_local_rendezvous();
+  const auto store = std::make_shared<LocalRendezvous>();
   std::vector<std::jthread> ranks;
   for (Rank rank = 0; rank < 5; ++rank) {
     ranks.emplace_back([&store, rank] {
@@ -50,7 +64,7 @@ TEST(Exchange, CollectsEverybodysValueInRankOrder) {
 }
 
 TEST(Exchange, ATimeoutNamesAllMissingRanks) {
-  const auto store = make_local_rendezvous();
+  const auto store = std::make_shared<LocalRendezvous>();
   ASSERT_TRUE(store->put("hello/2", "here").ok());
   const auto values = exchange(*store, "hello", 0, 4, "me", Deadline::in(std::chrono::milliseconds(5)));
   ASSERT_FALSE(values.ok());
@@ -59,7 +73,7 @@ TEST(Exchange, ATimeoutNamesAllMissingRanks) {
 }
 
 TEST(Exchange, RejectsARankOutsideTheWorld) {
-  const auto store = make_local_rendezvous();
+  const auto store = std::make_shared<LocalRendezvous>();
   EXPECT_EQ(exchange(*store, "hello", 4, 4, "me", soon()).error().code, Errc::kInvalidArgument);
 }
 

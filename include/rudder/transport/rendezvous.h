@@ -2,7 +2,11 @@
 // How ranks find each other before they are connected.
 #pragma once
 
+#include <condition_variable>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +30,22 @@ class Rendezvous {
   [[nodiscard]] virtual Result<std::string> get(std::string_view key, Deadline deadline) = 0;
 };
 
-/// One store for all ranks of this process.
-[[nodiscard]] std::shared_ptr<Rendezvous> make_local_rendezvous();
+/// One store for ranks that are threads of this process. Once one has failed, nobody waits for what it will
+/// not put.
+class LocalRendezvous final : public Rendezvous {
+ public:
+  Status put(std::string_view key, std::string_view value) override;
+  Result<std::string> get(std::string_view key, Deadline deadline) override;
+  /// Ends all waits with this error. The first one is kept.
+  void fail(const Error& error);
+  [[nodiscard]] std::optional<Error> failure() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::string, std::less<>> values_;
+  std::optional<Error> failure_;
+};
 
 /// Puts `mine` under "PREFIX/RANK" and collects everybody's, in rank order. A timeout names the missing
 /// ranks.
