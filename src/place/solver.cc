@@ -12,12 +12,14 @@
 #include "place/bounds.h"
 #include "place/constructions.h"
 #include "place/exact.h"
+#include "place/strips.h"
 
 namespace rudder::place {
 namespace {
 
 constexpr std::int64_t kMaxCells = std::int64_t{1} << 20;
 constexpr std::int64_t kBandSteps = 50'000;  ///< per pair of spreads, about 0.1 ms
+constexpr double kMovesPerSecond = 2e6;
 constexpr double kStepsPerSecond = 1e9;
 constexpr double kMaxSeconds = 3600;
 
@@ -120,6 +122,44 @@ std::vector<Spread> possible_pairs(const Instance& instance, const Front& front)
   return pairs;
 }
 
+/// Least Q that no bound excludes at this S.
+std::int32_t possible_Q(std::span<const Spread> bounds, std::int32_t S) {
+  const auto bound = std::find_if(bounds.rbegin(), bounds.rend(), [S](Spread b) { return b.S <= S; });
+  return bound == bounds.rend() ? std::numeric_limits<std::int32_t>::max() : bound->Q;
+}
+
+/// Walks down from what is reached towards each bound; the first pair that the search misses ends the walk.
+void search(const Instance& instance, std::span<const Spread> bounds, std::int64_t moves, Front& front) {
+  const Instance turned{transposed(instance.grid), instance.capacities};
+  const auto minipods = static_cast<std::int32_t>(instance.capacities.size());
+  std::vector<std::int32_t> open;
+  for (std::int32_t S = 1; S <= std::min(instance.grid.columns, minipods); ++S) {
+    if (possible_Q(bounds, S) < front.reached(S)) {
+      open.push_back(S);
+    }
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const std::int32_t S = open[i];
+    while (possible_Q(bounds, S) < front.reached(S) && moves > 0) {
+      std::int64_t share = moves / static_cast<std::int64_t>(open.size() - i);
+      moves -= share;
+      const Spread pair{.S = S, .Q = std::min(front.reached(S), instance.grid.rows + 1) - 1};
+      std::int64_t half = share / 2;
+      share -= half;
+      std::optional<Cells> cells = find_strips(instance, pair, half);
+      if (!cells) {
+        cells = find_strips(turned, transposed(pair), share);
+        cells = cells ? std::optional(transposed(turned.grid, *cells)) : std::nullopt;
+      }
+      moves += half + share;  // what was not used
+      if (!cells) {
+        break;
+      }
+      front.offer(instance.grid, std::move(*cells), "search");
+    }
+  }
+}
+
 /// Walks up from each bound until the pair is found or the steps are spent; what is refuted raises the bound.
 void close_exactly(const Instance& instance, std::int64_t& steps, Front& front, std::vector<Spread>& bounds) {
   std::vector<Spread> closed;
@@ -162,8 +202,10 @@ Portfolio solve_instance(const Instance& instance, const SolveLimits& limits) {
   Front front = construct(instance);
   Portfolio result;
   result.bounds = possible_pairs(instance, front);
+  const double seconds = std::clamp(limits.seconds, 0.0, kMaxSeconds);
+  search(instance, result.bounds, static_cast<std::int64_t>(seconds * kMovesPerSecond), front);
   if (instance.grid.cells() <= limits.exact_cells) {
-    auto steps = static_cast<std::int64_t>(std::clamp(limits.seconds, 0.0, kMaxSeconds) * kStepsPerSecond);
+    auto steps = static_cast<std::int64_t>(seconds * kStepsPerSecond);
     close_exactly(instance, steps, front, result.bounds);
   }
   result.witnesses = std::move(front.witnesses());
