@@ -12,6 +12,7 @@
 #include "place/bounds.h"
 #include "place/constructions.h"
 #include "place/exact.h"
+#include "place/layout.h"
 #include "place/strips.h"
 
 namespace rudder::place {
@@ -22,6 +23,7 @@ constexpr std::int64_t kBandSteps = 50'000;  ///< per pair of spreads, about 0.1
 constexpr double kMovesPerSecond = 2e6;
 constexpr double kStepsPerSecond = 1e9;
 constexpr double kMaxSeconds = 3600;
+constexpr std::int64_t kPolishedCells = 1 << 14;
 
 /// Witnesses that no other dominates, S ascending.
 class Front {
@@ -256,12 +258,22 @@ Result<Frontier> solve_frontier(std::span<const std::int32_t> capacities, Grid g
   return frontier;
 }
 
+void arrange(const Instance& instance, double alpha, Cells& cells) {
+  if (instance.grid.cells() <= kPolishedCells) {
+    polish(instance, alpha, cells);
+  }
+  // Names first, so that lines are ordered by the names that stay; then again by first mention.
+  take_tightest(instance, cells);
+  order_lines(instance.grid, cells);
+  take_tightest(instance, cells);
+}
+
 Result<Cells> realise(std::span<const std::int32_t> capacities, Grid grid, Spread spread, double alpha,
                       const SolveLimits& limits) {
-  static_cast<void>(alpha);
   RUDDER_ASSIGN(const Canonical problem, canonical(capacities, grid));
   for (Witness& witness : solve_instance(problem.instance, limits).witnesses) {
     if (witness.spread == spread) {
+      arrange(problem.instance, alpha, witness.cells);
       for (MinipodId& cell : witness.cells) {
         cell = problem.original[static_cast<std::size_t>(cell)];
       }

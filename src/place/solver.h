@@ -21,6 +21,9 @@ struct Portfolio {
 /// Constructions alone, without any search (bench, and the start of `solve_instance`).
 [[nodiscard]] std::vector<Witness> constructed(const Instance& instance);
 
+/// The tie-breaks: lines even less spread on average, few cuts, large minipods untouched, first names first.
+void arrange(const Instance& instance, double alpha, Cells& cells);
+
 struct Canonical {
   Instance instance;
   std::vector<MinipodId> original;  ///< index in the caller's list of each canonical minipod

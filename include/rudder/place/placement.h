@@ -47,7 +47,9 @@ struct Frontier {
 };
 
 struct SolveLimits {
-  double seconds = 1.0;  ///< for local search and exact search together; bounds and constructions always run
+  /// For local search, and as much again for exact search; bounds and constructions always run. Seconds of a
+  /// core of 2024: they are counted in search steps, so that results depend on no clock.
+  double seconds = 1.0;
   std::int32_t exact_cells = 40;  ///< grids up to this size are searched exhaustively
 };
 
@@ -57,8 +59,10 @@ struct SolveLimits {
 [[nodiscard]] Result<Frontier> solve_frontier(std::span<const std::int32_t> capacities, Grid grid,
                                               const SolveLimits& limits = {});
 
-/// Cells with exactly the spread of a point of `solve_frontier` on the same arguments, laid out contiguously
-/// and with the tie-breaks of docs/placement.md for this alpha. Deterministic.
+/// Cells with at most the spread of a point of `solve_frontier` on the same arguments, and with the
+/// tie-breaks for this alpha: mean spread of lines, few cuts along rows and columns, the largest minipods
+/// untouched. Deterministic. Errors: as `solve_frontier`; kInvalidArgument when the spread is no point of the
+/// frontier.
 [[nodiscard]] Result<Cells> realise(std::span<const std::int32_t> capacities, Grid grid, Spread spread,
                                     double alpha, const SolveLimits& limits = {});
 
