@@ -18,7 +18,7 @@
 namespace rudder::cli {
 namespace {
 
-constexpr std::array<CommandInfo, 12> kCommands = {{
+constexpr std::array<CommandInfo, 14> kCommands = {{
     {"demo", "Train a real graph on this machine with every cache policy side by side", make_demo},
     {"graph import", "Read a graph that another tool wrote", make_graph_import},
     {"graph generate", "Make a graph: debian, wordnet, rmat, chung-lu, planted", make_graph_generate},
@@ -30,6 +30,8 @@ constexpr std::array<CommandInfo, 12> kCommands = {{
     {"trace record", "Record which remote rows each batch asks for", make_trace_record},
     {"trace replay", "Run cache policies over a recorded trace, beside the minimum", make_trace_replay},
     {"trace export", "Write a trace for other simulators", make_trace_export},
+    {"place topology", "Read a cluster's topology and draw it", make_place_topology},
+    {"place check", "Say what an existing placement costs, and why", make_place_check},
     {"options", "Print the options of all commands as a Markdown page", make_options},
 }};
 
@@ -69,6 +71,9 @@ std::vector<Registered> register_all(CLI::App& root) {
       parent = entry;
     }
     CLI::App* app = parent->add_subcommand(name, std::string(info.help));
+    if (parent == &root) {  // members of a family that is a command itself follow it in the table
+      families[name] = app;
+    }
     Registered entry;
     entry.command = info.make();
     entry.app = app;
@@ -123,8 +128,24 @@ int flush_output(int code) {
   return code;
 }
 
+/// The commands above a parsed one do not run, so options given to them would be lost in silence.
+Status check_outer_options(const CLI::App& app) {
+  for (const CLI::App* outer = app.get_parent(); outer != nullptr; outer = outer->get_parent()) {
+    for (const CLI::Option* option : outer->get_options()) {
+      if (option->count() > 0) {
+        return Error{Errc::kInvalidArgument,
+                     fmt::format("{} goes behind '{}', not before it", option->get_name(), app.get_name())};
+      }
+    }
+  }
+  return {};
+}
+
 int run_parsed(Registered& entry, const Program& program) {
   Command& command = *entry.command;
+  if (const Status outer = check_outer_options(*entry.app); !outer) {
+    return report(outer.error());
+  }
   if (const Status resolved = command.options().resolve([](const char* name) { return std::getenv(name); });
       !resolved) {
     return report(resolved.error());
@@ -182,7 +203,7 @@ int run_program(int argc, const char* const* argv) {
   program.executable = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
   program.arguments.assign(argv + 1, argv + argc);
   for (Registered& entry : registered) {
-    if (entry.app->parsed()) {
+    if (entry.app == &innermost(root)) {
       return run_parsed(entry, program);
     }
   }

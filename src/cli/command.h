@@ -59,7 +59,9 @@ class Command {
 
 /// One line of the command table.
 struct CommandInfo {
-  std::string_view name;  ///< "graph import": a family and its member, or one word
+  /// "graph import": a family and its member, or one word. A word may be a command and a family ("place"); it
+  /// then stands before its members.
+  std::string_view name;
   std::string_view help;
   std::unique_ptr<Command> (*make)();
 };
@@ -80,6 +82,8 @@ std::unique_ptr<Command> make_trace_record();
 std::unique_ptr<Command> make_trace_replay();
 std::unique_ptr<Command> make_trace_export();
 std::unique_ptr<Command> make_demo();
+std::unique_ptr<Command> make_place_topology();
+std::unique_ptr<Command> make_place_check();
 std::unique_ptr<Command> make_options();
 
 }  // namespace rudder::cli
