@@ -37,6 +37,9 @@ std::string info_text(const graph::GraphMeta& meta) {
       meta.nodes, meta.edges, meta.max_degree, meta.features, name_of(meta.dtype),
       human_bytes(static_cast<double>(meta.nodes) * static_cast<double>(meta.features * size_of(meta.dtype))),
       meta.classes, meta.train, meta.val, meta.test);
+  if (meta.train == 0) {
+    text += "\nno training nodes: nothing can be trained on this graph";
+  }
   for (const auto& [key, value] : meta.origin) {
     text += fmt::format("\n{}: {}", key, value);
   }

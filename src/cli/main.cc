@@ -2,12 +2,10 @@
 #include <cstdio>
 
 #include "rudder/core/interrupt.h"
-#include "rudder/train/blas.h"
 
 #include "cli/command.h"
 
 int main(int argc, char** argv) {
-  rudder::train::select_blas_kernels(argv);
   const auto guard = rudder::InterruptGuard::install();
   if (!guard) {
     std::fprintf(stderr, "rudder: %s\n", guard.error().message.c_str());

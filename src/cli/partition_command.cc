@@ -38,6 +38,9 @@ class Partition final : public Command {
                       progress.update(share, what);
                     }));
     }
+    if (report.empty_parts > 0) {
+      say(fmt::format("warning: {} of {} parts have no nodes", report.empty_parts, report.parts));
+    }
     if (json()) {
       print_json({{"parts", report.parts},
                   {"edge_cut", report.edge_cut},

@@ -58,6 +58,7 @@ class Train final : public Command {
   }
 
   Result<int> run(const Program& program) override {
+    train::select_blas_kernels(program.arguments);  // may start the program again
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
     train::RankInfo who{.rank = environment.rank,
                         .world = environment.world,

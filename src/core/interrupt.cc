@@ -58,6 +58,10 @@ extern "C" void pass_on(int signal) {
 }
 
 void watch(int read_end) {
+  // Signals go to the threads that work: METIS, for one, jumps out of its own handler.
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   for (;;) {
     unsigned char signal = 0;
     const ssize_t n = ::read(read_end, &signal, 1);

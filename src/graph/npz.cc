@@ -75,6 +75,9 @@ Status NpzFile::list_entries() {
 }
 
 std::string NpzFile::names() const {
+  if (entries_.empty()) {
+    return "no entries";
+  }
   std::string out;
   for (const auto& [name, index] : entries_) {
     out += (out.empty() ? "" : ", ") + name;

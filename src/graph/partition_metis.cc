@@ -65,17 +65,28 @@ Error too_large(NodeId nodes, std::int64_t edges) {
                       nodes, edges)};
 }
 
-/// METIS prints warnings ("too many parts") with printf, where a program's JSON belongs: send them to
-/// standard error meanwhile. Affects C's printf in this process only, not the descriptor.
-class PrintfToStandardError {
+/// METIS prints warnings ("too many parts", a line each) with printf, where a program's JSON belongs. They
+/// are dropped: what they warn of, empty parts, is in the report. Affects C's printf in this process only,
+/// not the descriptor.
+class NoPrintf {
  public:
-  PrintfToStandardError() : before_(stdout) { stdout = stderr; }
-  PrintfToStandardError(const PrintfToStandardError&) = delete;
-  PrintfToStandardError& operator=(const PrintfToStandardError&) = delete;
-  ~PrintfToStandardError() { stdout = before_; }
+  NoPrintf() : before_(stdout), nowhere_(std::fopen("/dev/null", "w")) {
+    if (nowhere_ != nullptr) {
+      stdout = nowhere_;
+    }
+  }
+  NoPrintf(const NoPrintf&) = delete;
+  NoPrintf& operator=(const NoPrintf&) = delete;
+  ~NoPrintf() {
+    stdout = before_;
+    if (nowhere_ != nullptr) {
+      std::fclose(nowhere_);
+    }
+  }
 
  private:
   FILE* before_;
+  FILE* nowhere_;
 };
 
 Error metis_error(int code) {
@@ -153,7 +164,7 @@ Result<std::vector<PartId>> assign_metis(const Graph& graph, const PartitionOpti
     // METIS draws from libc's rand(), which all threads share.
     static std::mutex one_at_a_time;
     const std::lock_guard lock(one_at_a_time);
-    const PrintfToStandardError redirected;
+    const NoPrintf quiet;
     const int code = METIS_PartGraphKway(
         &nodes, &input.constraints, input.offsets.data(), input.neighbors.data(), input.weights.data(),
         nullptr, nullptr, &parts, nullptr, tolerances.data(), settings.data(), &cut, part.data());

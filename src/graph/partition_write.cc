@@ -101,6 +101,7 @@ class PartitionWriter {
     file.offsets.assign(book.offsets().begin(), book.offsets().end());
     file.structure_digest = hash_.hex();
     file.report.parts = book.parts();
+    file.report.empty_parts = static_cast<PartId>(std::ranges::count(nodes_, 0));
     file.report.edge_cut = crossing_ / 2;
     file.report.balance_nodes = balance(nodes_);
     file.report.balance_edges = balance(edges_);

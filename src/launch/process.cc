@@ -76,7 +76,8 @@ struct Child {
   Exit exit;
 };
 
-[[noreturn]] void exec_child(const Command& command, int out, int err) {
+/// `failed`: gets errno when the program cannot be run, and is closed when it runs.
+[[noreturn]] void exec_child(const Command& command, int out, int err, int failed) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGPIPE, SIG_DFL);
@@ -98,9 +99,8 @@ struct Child {
   }
   argv.push_back(nullptr);
   ::execvp(argv[0], const_cast<char* const*>(argv.data()));
-  const std::string message =
-      fmt::format("cannot run {}: {}\n", argv[0], std::generic_category().message(errno));
-  static_cast<void>(!::write(STDERR_FILENO, message.data(), message.size()));
+  const int reason = errno;
+  static_cast<void>(!::write(failed, &reason, sizeof reason));
   ::_exit(127);
 }
 
@@ -119,14 +119,28 @@ Result<Child> start_child(const Command& command) {
     write_ends[i] = Fd(ends[1]);
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   }
+  std::array<int, 2> failure{};
+  if (::pipe2(failure.data(), O_CLOEXEC) != 0) {
+    return errno_error("cannot create a pipe for " + command.name);
+  }
+  const Fd failure_read(failure[0]);
+  Fd failure_write(failure[1]);
   child.pid = ::fork();
   if (child.pid < 0) {
     return errno_error("cannot start " + command.name);
   }
   if (child.pid == 0) {
-    exec_child(command, write_ends[0].get(), write_ends[1].get());
+    exec_child(command, write_ends[0].get(), write_ends[1].get(), failure_write.get());
   }
   ::setpgid(child.pid, child.pid);  // also here, so that a signal sent at once reaches the group
+  failure_write.reset();
+  int reason = 0;
+  if (::read(failure_read.get(), &reason, sizeof reason) == sizeof reason) {  // ends when the program runs
+    ::waitpid(child.pid, nullptr, 0);
+    return Error{Errc::kNotFound, fmt::format("cannot run {}: {}",
+                                              command.network_namespace.empty() ? command.arguments[0] : "ip",
+                                              std::generic_category().message(reason))};
+  }
   child.running = true;
   return child;
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -73,7 +74,7 @@ std::string blas_kernels() {
   return !failed && library.parent_path().filename() == "blas" ? "reference" : library.filename().string();
 }
 
-void select_blas_kernels(char** argv) {
+void select_blas_kernels(std::span<const std::string> arguments) {
   if (std::getenv(kCoreType) != nullptr || std::getenv(kRestarted) != nullptr) {
     return;
   }
@@ -83,7 +84,14 @@ void select_blas_kernels(char** argv) {
   }
   ::setenv(kCoreType, std::string(better).c_str(), 1);
   ::setenv(kRestarted, "1", 1);
-  ::execv("/proc/self/exe", argv);
+  std::error_code ignored;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  std::vector<const char*> argv = {program.c_str()};
+  for (const std::string& argument : arguments) {
+    argv.push_back(argument.c_str());
+  }
+  argv.push_back(nullptr);
+  ::execv(program.c_str(), const_cast<char* const*>(argv.data()));
   // Only a failed restart comes here: the program goes on with the slow kernels.
   ::unsetenv(kCoreType);
 }

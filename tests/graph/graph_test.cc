@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/graph/graph.h"
 
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -139,6 +140,17 @@ TEST(GraphFolder, RefusesContradictoryDataBeforeItWrites) {
   };
   EXPECT_THAT(refuse([](GraphData& d) { d.labels[1] = 3; }), HasSubstr("labels[1] is 3"));
   EXPECT_THAT(refuse([](GraphData& d) { d.labels[1] = -2; }), HasSubstr("labels[1] is -2"));
+  EXPECT_THAT(refuse([](GraphData& d) {
+                const float bad = std::numeric_limits<float>::quiet_NaN();
+                std::memcpy(d.rows.data() + 2 * 8 + 4, &bad, sizeof bad);
+              }),
+              HasSubstr("feature 1 of node 2 is nan"));
+  EXPECT_THAT(refuse([](GraphData& d) {
+                d.dtype = DType::kF16;
+                d.rows.assign(16, std::byte{0});
+                d.rows[13] = std::byte{0xFC};
+              }),
+              HasSubstr("feature 0 of node 3 is -inf"));
   EXPECT_THAT(refuse([](GraphData& d) { d.labels.pop_back(); }), HasSubstr("3 labels for 4 nodes"));
   EXPECT_THAT(refuse([](GraphData& d) { d.rows.pop_back(); }), HasSubstr("31 bytes of features"));
   EXPECT_THAT(refuse([](GraphData& d) { d.features = std::numeric_limits<std::size_t>::max() / 2; }),

@@ -191,6 +191,8 @@ TEST(PartitionFolder, OnePartAndEmptyPartsWork) {
     empty += part->size() == 0 ? 1 : 0;
   }
   EXPECT_GT(empty, 0);
+  EXPECT_EQ(sparse.report.empty_parts, static_cast<PartId>(empty));
+  EXPECT_EQ(whole.report.empty_parts, 0U);
   EXPECT_TRUE(export_graph(parted, sparse.folder.path() / "back").ok());
 }
 

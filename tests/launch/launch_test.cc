@@ -47,6 +47,24 @@ TEST(Supervise, CollectsLinesAndExitCodes) {
   EXPECT_THAT(lines["b/out"], ElementsAre("blue", "unfinished"));
 }
 
+TEST(Supervise, AProgramThatCannotRunIsOneError) {
+  Command missing;
+  missing.name = "b";
+  missing.arguments = {"no-such-program-here", "word"};
+  Command forbidden = missing;
+  forbidden.arguments = {"/dev/null"};
+  int lines = 0;
+  SuperviseOptions options;
+  options.on_line = [&](const std::string&, Stream, std::string_view) { ++lines; };
+  const auto result = supervise({shell("a", "sleep 30"), missing}, options);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().message, "cannot run no-such-program-here: No such file or directory");
+  const auto denied = supervise({forbidden}, options);
+  ASSERT_FALSE(denied.ok());
+  EXPECT_EQ(denied.error().message, "cannot run /dev/null: Permission denied");
+  EXPECT_EQ(lines, 0);
+}
+
 TEST(Supervise, FirstFailureEndsTheOthers) {
   auto directory = TemporaryDirectory::create("launch-test");
   ASSERT_TRUE(directory.ok());

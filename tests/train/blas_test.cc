@@ -31,14 +31,9 @@ TEST(BlasKernels, NamesTheLibraryThatIsLoaded) {
 
 /// Prints what select_blas_kernels led to; run again by the test below as a program of its own.
 TEST(BlasKernels, DISABLED_ReportAfterSelection) {
-  std::vector<std::string> arguments = {"blas_test", "--gtest_also_run_disabled_tests",
-                                        "--gtest_filter=BlasKernels.DISABLED_ReportAfterSelection"};
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) {
-    argv.push_back(argument.data());
-  }
-  argv.push_back(nullptr);
-  select_blas_kernels(argv.data());
+  const std::vector<std::string> arguments = {"--gtest_also_run_disabled_tests",
+                                              "--gtest_filter=BlasKernels.DISABLED_ReportAfterSelection"};
+  select_blas_kernels(arguments);
   EXPECT_EQ(better_kernels(vector_unit(), blas_kernels()), "");
   const char* chosen = std::getenv("EXPECTED_CORETYPE");
   if (chosen != nullptr) {

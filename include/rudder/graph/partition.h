@@ -53,6 +53,7 @@ struct PartitionOptions {
 
 struct PartitionReport {
   PartId parts = 0;
+  PartId empty_parts = 0;  ///< without nodes: methods leave some when there are more parts than they can fill
   std::string method;
   EdgeIndex edge_cut = 0;  ///< stored entries whose ends lie in different parts, halved: undirected edges cut
   /// Largest part / mean part; 1 when there is nothing to balance. Edges: stored entries of owned nodes.
