@@ -9,6 +9,8 @@ namespace rudder::place {
 namespace {
 
 constexpr std::int64_t kMaxExchanges = 6'000'000;  ///< about 50 ms
+constexpr std::int64_t kMaxPolished = 1 << 14;     ///< cells
+constexpr std::int64_t kMaxCounts = 1 << 22;
 constexpr std::int32_t kMaxPath = 512;
 constexpr double kLeastWeight = 1e-3;  ///< of the side that alpha ignores: it still breaks ties
 
@@ -205,6 +207,11 @@ void order_rows(Grid grid, Cells& cells) {
 }  // namespace
 
 void polish(const Instance& instance, double alpha, Cells& cells) {
+  const std::int64_t lines = std::int64_t{instance.grid.rows} + instance.grid.columns;
+  if (instance.grid.cells() > kMaxPolished ||
+      lines * static_cast<std::int64_t>(instance.capacities.size()) > kMaxCounts) {
+    return;
+  }
   Polisher(instance, alpha, cells).run();
 }
 
@@ -215,8 +222,8 @@ void order_lines(Grid grid, Cells& cells) {
   order_rows(grid, cells);
 }
 
-void take_tightest(const Instance& instance, Cells& cells) {
-  const std::size_t minipods = instance.capacities.size();
+void take_tightest(std::span<const std::int32_t> sizes, Cells& cells) {
+  const std::size_t minipods = sizes.size();
   std::vector<std::int32_t> used(minipods, 0);
   std::vector<std::size_t> mentioned;
   for (const MinipodId k : cells) {
@@ -228,24 +235,21 @@ void take_tightest(const Instance& instance, Cells& cells) {
   std::vector<std::size_t> parts = mentioned;
   std::stable_sort(parts.begin(), parts.end(),
                    [&](std::size_t a, std::size_t b) { return used[a] < used[b]; });
-  std::map<std::int32_t, std::vector<std::size_t>> of_capacity;
+  std::vector<std::int32_t> size_of(minipods, 0);
+  std::map<std::int32_t, MinipodId> next_of_size;
   std::size_t next = minipods;
   for (const std::size_t part : parts) {
     do {
       --next;
-    } while (instance.capacities[next] < used[part]);
-    of_capacity[instance.capacities[next]].push_back(part);
+    } while (sizes[next] < used[part]);
+    size_of[part] = sizes[next];
+  }
+  for (std::size_t k = minipods; k-- > 0;) {
+    next_of_size[sizes[k]] = static_cast<MinipodId>(k);
   }
   std::vector<MinipodId> renamed(minipods, -1);
-  for (const auto& [capacity, members] : of_capacity) {
-    auto name =
-        static_cast<MinipodId>(std::find(instance.capacities.begin(), instance.capacities.end(), capacity) -
-                               instance.capacities.begin());
-    for (const std::size_t part : mentioned) {
-      if (std::find(members.begin(), members.end(), part) != members.end()) {
-        renamed[part] = name++;
-      }
-    }
+  for (const std::size_t part : mentioned) {
+    renamed[part] = next_of_size[size_of[part]]++;
   }
   for (MinipodId& cell : cells) {
     cell = renamed[static_cast<std::size_t>(cell)];

@@ -23,7 +23,6 @@ constexpr std::int64_t kBandSteps = 50'000;  ///< per pair of spreads, about 0.1
 constexpr double kMovesPerSecond = 2e6;
 constexpr double kStepsPerSecond = 1e9;
 constexpr double kMaxSeconds = 3600;
-constexpr std::int64_t kPolishedCells = 1 << 14;
 
 /// Witnesses that no other dominates, S ascending.
 class Front {
@@ -205,11 +204,12 @@ Portfolio solve_instance(const Instance& instance, const SolveLimits& limits) {
   Portfolio result;
   result.bounds = possible_pairs(instance, front);
   const double seconds = std::clamp(limits.seconds, 0.0, kMaxSeconds);
-  search(instance, result.bounds, static_cast<std::int64_t>(seconds * kMovesPerSecond), front);
+  // Small grids are decided faster than they are searched.
   if (instance.grid.cells() <= limits.exact_cells) {
     auto steps = static_cast<std::int64_t>(seconds * kStepsPerSecond);
     close_exactly(instance, steps, front, result.bounds);
   }
+  search(instance, result.bounds, static_cast<std::int64_t>(seconds * kMovesPerSecond), front);
   result.witnesses = std::move(front.witnesses());
   return result;
 }
@@ -230,7 +230,7 @@ Result<Canonical> canonical(std::span<const std::int32_t> capacities, Grid grid)
     return Error{Errc::kResource, fmt::format("{} x {} needs {} nodes, but the minipods have {} usable ones",
                                               grid.rows, grid.columns, grid.cells(), total)};
   }
-  Canonical result{{grid, {}}, {}};
+  Canonical result{{grid, {}}, {}, {}};
   for (std::size_t k = 0; k < capacities.size(); ++k) {
     if (capacities[k] > 0) {
       result.original.push_back(static_cast<MinipodId>(k));
@@ -239,7 +239,10 @@ Result<Canonical> canonical(std::span<const std::int32_t> capacities, Grid grid)
   std::stable_sort(result.original.begin(), result.original.end(), [&](MinipodId a, MinipodId b) {
     return capacities[static_cast<std::size_t>(a)] > capacities[static_cast<std::size_t>(b)];
   });
+  // A placement meets at most R C minipods, and larger ones serve no worse.
+  result.original.resize(std::min(result.original.size(), static_cast<std::size_t>(grid.cells())));
   for (const MinipodId k : result.original) {
+    result.sizes.push_back(capacities[static_cast<std::size_t>(k)]);
     result.instance.capacities.push_back(static_cast<std::int32_t>(
         std::min<std::int64_t>(capacities[static_cast<std::size_t>(k)], grid.cells())));
   }
@@ -258,14 +261,13 @@ Result<Frontier> solve_frontier(std::span<const std::int32_t> capacities, Grid g
   return frontier;
 }
 
-void arrange(const Instance& instance, double alpha, Cells& cells) {
-  if (instance.grid.cells() <= kPolishedCells) {
-    polish(instance, alpha, cells);
-  }
+void arrange(const Canonical& problem, double alpha, Cells& cells) {
+  const Instance& instance = problem.instance;
+  polish(instance, alpha, cells);
   // Names first, so that lines are ordered by the names that stay; then again by first mention.
-  take_tightest(instance, cells);
+  take_tightest(problem.sizes, cells);
   order_lines(instance.grid, cells);
-  take_tightest(instance, cells);
+  take_tightest(problem.sizes, cells);
 }
 
 Result<Cells> realise(std::span<const std::int32_t> capacities, Grid grid, Spread spread, double alpha,
@@ -273,7 +275,7 @@ Result<Cells> realise(std::span<const std::int32_t> capacities, Grid grid, Sprea
   RUDDER_ASSIGN(const Canonical problem, canonical(capacities, grid));
   for (Witness& witness : solve_instance(problem.instance, limits).witnesses) {
     if (witness.spread == spread) {
-      arrange(problem.instance, alpha, witness.cells);
+      arrange(problem, alpha, witness.cells);
       for (MinipodId& cell : witness.cells) {
         cell = problem.original[static_cast<std::size_t>(cell)];
       }

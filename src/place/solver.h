@@ -21,13 +21,14 @@ struct Portfolio {
 /// Constructions alone, without any search (bench, and the start of `solve_instance`).
 [[nodiscard]] std::vector<Witness> constructed(const Instance& instance);
 
-/// The tie-breaks: lines even less spread on average, few cuts, large minipods untouched, first names first.
-void arrange(const Instance& instance, double alpha, Cells& cells);
-
 struct Canonical {
   Instance instance;
   std::vector<MinipodId> original;  ///< index in the caller's list of each canonical minipod
+  std::vector<std::int32_t> sizes;  ///< capacities before they were cut to R C
 };
+
+/// The tie-breaks: lines even less spread on average, few cuts, large minipods untouched, first names first.
+void arrange(const Canonical& problem, double alpha, Cells& cells);
 
 /// Checks the arguments of `solve_frontier` and sorts capacities descending, ties by index.
 [[nodiscard]] Result<Canonical> canonical(std::span<const std::int32_t> capacities, Grid grid);
