@@ -22,6 +22,7 @@ Cycle::Cycle(const Snapshot& snapshot, const PlannerOptions& options, GangPlacer
 }
 
 Plan Cycle::run() {
+  sort_queue();
   settle_zones();
   if (options_.policy == Policy::kReserve) {
     plan_zones();
@@ -164,31 +165,25 @@ bool Cycle::consider(const WaitingJob& entry) {
   return options_.depth == 0 || delayed_ < options_.depth;
 }
 
+void Cycle::sort_queue() {
+  queue_ = snapshot_.waiting;
+  if (snapshot_.sorted) {
+    return;
+  }
+  sorted_.assign(queue_.begin(), queue_.end());
+  std::sort(sorted_.begin(), sorted_.end(), [&](const WaitingJob& a, const WaitingJob& b) {
+    return goes_before(*a.job, *b.job, board_.now(), options_.age);
+  });
+  queue_ = sorted_;
+}
+
 void Cycle::walk() {
-  struct Ranked {
-    double priority = 0;
-    const WaitingJob* entry = nullptr;
-  };
-  const auto before = [](const Ranked& a, const Ranked& b) {
-    const JobSpec& x = *a.entry->job;
-    const JobSpec& y = *b.entry->job;
-    return std::tuple(-a.priority, x.submit, x.id) < std::tuple(-b.priority, y.submit, y.id);
-  };
-  std::vector<Ranked> order;
-  order.reserve(snapshot_.waiting.size());
-  for (const WaitingJob& entry : snapshot_.waiting) {
-    order.push_back({effective_priority(*entry.job, board_.now(), options_.age), &entry});
-  }
-  if (!std::is_sorted(order.begin(), order.end(), before)) {
-    std::sort(order.begin(), order.end(), before);
-  }
   const bool quotas = snapshot_.quotas != nullptr && snapshot_.quotas->mode != QuotaMode::kNone;
-  std::vector<const WaitingJob*> borrowers;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const WaitingJob& entry = *order[i].entry;
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    const WaitingJob& entry = queue_[i];
     if (quotas && !has_zone(entry.job->id) && !within_quota(*entry.job)) {
       if (snapshot_.quotas->mode == QuotaMode::kDynamic) {
-        borrowers.push_back(&entry);
+        borrowers_.push_back(&entry);
       } else {
         delay(entry, Delay::kQuota);
       }
@@ -196,19 +191,21 @@ void Cycle::walk() {
     }
     if (!consider(entry)) {
       const Delay rest = options_.policy == Policy::kFifo ? Delay::kOrder : Delay::kDepth;
-      for (std::size_t later = i + 1; later < order.size(); ++later) {
-        delay(*order[later].entry, rest);
+      for (std::size_t later = i + 1; options_.reasons && later < queue_.size(); ++later) {
+        delay(queue_[later], rest);
       }
       break;
     }
   }
-  for (const WaitingJob* entry : borrowers) {
-    if (within_quota(*entry->job) || !others_wait(entry->job->tenant)) {
-      if (!consider(*entry)) {
-        break;
-      }
-    } else {
+  walk_borrowers();
+}
+
+void Cycle::walk_borrowers() {
+  for (const WaitingJob* entry : borrowers_) {
+    if (!within_quota(*entry->job) && others_wait(entry->job->tenant)) {
       delay(*entry, Delay::kQuota);
+    } else if (!consider(*entry)) {
+      break;
     }
   }
 }

@@ -39,7 +39,9 @@ class Cycle {
   void plan_zone(const WaitingJob& entry);
 
   // cycle.cc
+  void sort_queue();
   void walk();
+  void walk_borrowers();
   /// Starts, preempts or delays one job; false when nobody behind it is to be looked at.
   [[nodiscard]] bool consider(const WaitingJob& entry);
   [[nodiscard]] bool try_start(const WaitingJob& entry);
@@ -62,7 +64,7 @@ class Cycle {
     double cost = 0;
   };
   [[nodiscard]] bool try_preempt(const WaitingJob& entry);
-  [[nodiscard]] bool any_victim(const JobSpec& job) const;
+  [[nodiscard]] bool any_victim(const JobSpec& job);
   [[nodiscard]] bool is_victim(const RunningJob& run, const JobSpec& job) const;
   [[nodiscard]] std::vector<Candidate> removable(const WaitingJob& entry);
   [[nodiscard]] std::optional<Removal> cheapest_removal(const WaitingJob& entry);
@@ -88,12 +90,16 @@ class Cycle {
   GangPlacer& placer_;
   Board board_;
   Plan plan_;
-  std::vector<JobId> zoned_;                ///< waiting jobs that have a zone in this cycle
-  std::vector<const RunningJob*> leaving_;  ///< told to leave by this plan
-  std::vector<Failure> failures_;           ///< least demands that did not fit
-  std::vector<std::int64_t> usage_;         ///< GPUs of each tenant
-  std::vector<TenantId> short_of_share_;    ///< tenants whose jobs wait within their share
+  std::span<const WaitingJob> queue_;         ///< in order
+  std::vector<WaitingJob> sorted_;            ///< behind queue_ when the snapshot was not sorted
+  std::vector<const WaitingJob*> borrowers_;  ///< beyond their tenant's share
+  std::vector<JobId> zoned_;                  ///< waiting jobs that have a zone in this cycle
+  std::vector<const RunningJob*> leaving_;    ///< told to leave by this plan
+  std::vector<Failure> failures_;             ///< least demands that did not fit
+  std::vector<std::int64_t> usage_;           ///< GPUs of each tenant
+  std::vector<TenantId> short_of_share_;      ///< tenants whose jobs wait within their share
   std::vector<Candidate> candidates_;
+  std::optional<std::int32_t> lowest_victim_;  ///< least priority of what may be requeued
   std::int32_t delayed_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,6 +70,11 @@ double effective_priority(const JobSpec& job, Time now, Time age) noexcept {
   const auto waited = static_cast<double>(std::max<Time>(0, now - job.submit));
   const double gained = age > 0 ? waited / static_cast<double>(age) : 0.0;
   return std::min(static_cast<double>(job.priority) + gained, static_cast<double>(kPlannedClass) - 1.0);
+}
+
+bool goes_before(const JobSpec& a, const JobSpec& b, Time now, Time age) noexcept {
+  return std::tuple(-effective_priority(a, now, age), a.submit, a.id) <
+         std::tuple(-effective_priority(b, now, age), b.submit, b.id);
 }
 
 Time expected_end(const RunningJob& run, Time now) noexcept {

@@ -70,13 +70,31 @@ bool SimEngine::can_ever_run(const JobSpec& job) const {
 }
 
 void SimEngine::enqueue(std::int32_t job) {
-  const Time age = options_.planner.age;
   const WaitingJob entry{.job = &spec(job), .estimate = estimate(job)};
-  const auto before = [&](const WaitingJob& a, const WaitingJob& b) {
-    return std::tuple(-effective_priority(*a.job, now_, age), a.job->submit, a.job->id) <
-           std::tuple(-effective_priority(*b.job, now_, age), b.job->submit, b.job->id);
-  };
-  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), entry, before), entry);
+  waiting_.insert(place_in_queue(entry), entry);
+}
+
+std::vector<WaitingJob>::iterator SimEngine::place_in_queue(const WaitingJob& entry) {
+  return std::lower_bound(waiting_.begin(), waiting_.end(), entry,
+                          [&](const WaitingJob& a, const WaitingJob& b) {
+                            return goes_before(*a.job, *b.job, now_, options_.planner.age);
+                          });
+}
+
+bool SimEngine::order_is_stable() const {
+  const auto age = static_cast<double>(options_.planner.age);
+  return options_.planner.age == 0 ||
+         kMaxPriority + static_cast<double>(now_ - result_.begin) / age < kPlannedClass - 1;
+}
+
+void SimEngine::dequeue(std::int32_t job) {
+  const auto is_it = [&](const WaitingJob& entry) { return entry.job->id == job; };
+  auto found = place_in_queue({.job = &spec(job)});
+  if (found == waiting_.end() || !is_it(*found)) {
+    found = std::find_if(waiting_.begin(), waiting_.end(), is_it);
+  }
+  RUDDER_CHECK(found != waiting_.end(), "only what waits is started");
+  waiting_.erase(found);
 }
 
 void SimEngine::submit(std::int32_t job) {
@@ -103,6 +121,7 @@ void SimEngine::start(const Start& start) {
   const auto job = static_cast<std::int32_t>(start.job);
   Progress& progress = progress_[static_cast<std::size_t>(job)];
   RUDDER_CHECK(progress.at < 0, "a job runs once at a time");
+  dequeue(job);
   JobRecord& record = result_.jobs[static_cast<std::size_t>(job)];
   record.first_start = record.first_start < 0 ? now_ : record.first_start;
   progress.overhead = progress.saved ? spec(job).restart : 0;
@@ -257,6 +276,7 @@ Result<Snapshot> SimEngine::snapshot() {
                   .cluster = &cluster_,
                   .nodes = nodes_,
                   .waiting = waiting_,
+                  .sorted = order_is_stable(),
                   .running = running_,
                   .zones = zones_,
                   .head = head_ ? &*head_ : nullptr,
@@ -288,11 +308,6 @@ Status SimEngine::apply(const Plan& plan) {
   }
   for (const Start& entry : plan.starts) {
     start(entry);
-  }
-  if (!plan.starts.empty()) {
-    std::erase_if(waiting_, [&](const WaitingJob& entry) {
-      return progress_[static_cast<std::size_t>(entry.job->id)].at >= 0;
-    });
   }
   head_ = plan.head;
   return {};

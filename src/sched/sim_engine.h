@@ -44,6 +44,10 @@ class SimEngine final : public Engine {
   void handle(const Event& event);
   void submit(std::int32_t job);
   void enqueue(std::int32_t job);
+  void dequeue(std::int32_t job);
+  [[nodiscard]] std::vector<WaitingJob>::iterator place_in_queue(const WaitingJob& entry);
+  /// Whether time cannot change the order of waiting jobs: no age is capped.
+  [[nodiscard]] bool order_is_stable() const;
   [[nodiscard]] bool can_ever_run(const JobSpec& job) const;
   [[nodiscard]] Time estimate(std::int32_t job) const;
   void start(const Start& start);

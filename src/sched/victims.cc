@@ -18,9 +18,19 @@ bool Cycle::is_victim(const RunningJob& run, const JobSpec& job) const {
          std::find(leaving_.begin(), leaving_.end(), &run) == leaving_.end();
 }
 
-bool Cycle::any_victim(const JobSpec& job) const {
-  return std::any_of(snapshot_.running.begin(), snapshot_.running.end(),
-                     [&](const RunningJob& run) { return is_victim(run, job); });
+bool Cycle::any_victim(const JobSpec& job) {
+  if (!lowest_victim_) {
+    lowest_victim_ = std::numeric_limits<std::int32_t>::max();
+    for (const RunningJob& run : snapshot_.running) {
+      if (run.job->preemptible && !run.job->planned()) {
+        lowest_victim_ = std::min(*lowest_victim_, run.job->priority);
+      }
+    }
+  }
+  const bool possible = job.planned() ? *lowest_victim_ < std::numeric_limits<std::int32_t>::max()
+                                      : *lowest_victim_ < job.priority;
+  return possible && std::any_of(snapshot_.running.begin(), snapshot_.running.end(),
+                                 [&](const RunningJob& run) { return is_victim(run, job); });
 }
 
 std::vector<Candidate> Cycle::removable(const WaitingJob& entry) {

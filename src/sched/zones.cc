@@ -196,8 +196,12 @@ void Cycle::plan_zone(const WaitingJob& entry) {
 }
 
 void Cycle::plan_zones() {
-  for (const WaitingJob& entry : snapshot_.waiting) {
-    if (entry.job->planned() && !has_zone(entry.job->id)) {
+  // Planned jobs are a class of their own at the head of the queue.
+  for (const WaitingJob& entry : queue_) {
+    if (!entry.job->planned()) {
+      break;
+    }
+    if (!has_zone(entry.job->id)) {
       plan_zone(entry);
     }
   }

@@ -27,7 +27,7 @@ struct Cluster {
 };
 
 struct ClusterShape {
-  std::int32_t nodes = 64;
+  std::int32_t nodes = 96;
   std::int32_t gpus = 8;      ///< of each node
   std::int32_t minipods = 8;  ///< sizes differ by at most one, larger ones first
 };

@@ -40,6 +40,9 @@ struct PlannerOptions {
 /// Priority with age, the first key of the order.
 [[nodiscard]] double effective_priority(const JobSpec& job, Time now, Time age) noexcept;
 
+/// The queue's order: effective priority, submission, id.
+[[nodiscard]] bool goes_before(const JobSpec& a, const JobSpec& b, Time now, Time age) noexcept;
+
 class Planner {
  public:
   explicit Planner(PlannerOptions options);
@@ -48,7 +51,8 @@ class Planner {
   ~Planner();
 
   /// Depends on its argument alone; what is kept between calls (solved placements, buffers) only saves time.
-  /// Time: O(nodes + running log running + looked-at jobs x nodes) and one placement a started gang.
+  /// Time: O(nodes + running log running + looked-at jobs x nodes), one placement a started gang, and the
+  /// sort of the queue when it is not sorted.
   [[nodiscard]] Plan plan(const Snapshot& snapshot);
   [[nodiscard]] const PlannerOptions& options() const noexcept { return options_; }
 

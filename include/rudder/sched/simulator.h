@@ -16,11 +16,13 @@ struct TraceJob {
   JobSpec spec;
   Time duration = 1;    ///< seconds of work
   bool failed = false;  ///< its user or its program ended it early
+  Time predicted = 0;   ///< somebody's prediction that came with the trace; 0: none
 };
 
 struct Trace {
   std::vector<TraceJob> jobs;  ///< by (submit, id)
   std::vector<std::string> tenants;
+  std::int64_t epoch = 0;    ///< time 0, in seconds since 1970; 0: unknown
   std::int64_t skipped = 0;  ///< records without GPUs, without a start, or without a run time
 };
 

@@ -79,7 +79,8 @@ struct Snapshot {
   Time now = 0;
   const Cluster* cluster = nullptr;
   std::span<const NodeState> nodes;
-  std::span<const WaitingJob> waiting;  ///< any order; the order of the last cycle is sorted fastest
+  std::span<const WaitingJob> waiting;
+  bool sorted = false;  ///< `waiting` is in the order of `goes_before` already
   std::span<const RunningJob> running;
   std::span<const Zone> zones;
   const HeadPlan* head = nullptr;  ///< of the last cycle, if there was one
