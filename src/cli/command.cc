@@ -18,7 +18,7 @@
 namespace rudder::cli {
 namespace {
 
-constexpr std::array<CommandInfo, 14> kCommands = {{
+constexpr std::array<CommandInfo, 21> kCommands = {{
     {"demo", "Train a real graph on this machine with every cache policy side by side", make_demo},
     {"graph import", "Read a graph that another tool wrote", make_graph_import},
     {"graph generate", "Make a graph: debian, wordnet, rmat, chung-lu, planted", make_graph_generate},
@@ -30,13 +30,21 @@ constexpr std::array<CommandInfo, 14> kCommands = {{
     {"trace record", "Record which remote rows each batch asks for", make_trace_record},
     {"trace replay", "Run cache policies over a recorded trace, beside the minimum", make_trace_replay},
     {"trace export", "Write a trace for other simulators", make_trace_export},
+    {"place", "Place a job's ranks on the cluster's network, with a certified gap", make_place},
     {"place topology", "Read a cluster's topology and draw it", make_place_topology},
     {"place check", "Say what an existing placement costs, and why", make_place_check},
+    {"place advise", "Try the ways to split a number of GPUs into TP, PP and DP", make_place_advise},
+    {"place replace", "Replace failed hosts of a placement at the least cost", make_place_replace},
+    {"sched sim", "Simulate a cluster's scheduler on a trace of jobs", make_sched_sim},
+    {"sched compare", "Run policies and predictors on one trace side by side", make_sched_compare},
+    {"sched train", "Learn to predict how long jobs run", make_sched_train},
+    {"sched predict", "Predict how long the later jobs of a trace run", make_sched_predict},
     {"options", "Print the options of all commands as a Markdown page", make_options},
 }};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kFamilies = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFamilies = {{
     {"graph", "Import, generate, check and export graph folders"},
+    {"sched", "Simulate and predict how a cluster schedules gangs of jobs"},
     {"trace", "Record, replay and export access traces"},
 }};
 

@@ -82,8 +82,15 @@ std::unique_ptr<Command> make_trace_record();
 std::unique_ptr<Command> make_trace_replay();
 std::unique_ptr<Command> make_trace_export();
 std::unique_ptr<Command> make_demo();
+std::unique_ptr<Command> make_place();
 std::unique_ptr<Command> make_place_topology();
 std::unique_ptr<Command> make_place_check();
+std::unique_ptr<Command> make_place_advise();
+std::unique_ptr<Command> make_place_replace();
+std::unique_ptr<Command> make_sched_sim();
+std::unique_ptr<Command> make_sched_compare();
+std::unique_ptr<Command> make_sched_train();
+std::unique_ptr<Command> make_sched_predict();
 std::unique_ptr<Command> make_options();
 
 }  // namespace rudder::cli

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/place_inputs.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "rudder/core/files.h"
@@ -113,6 +115,17 @@ void ShapeInput::add_options(OptionTable& options) {
   options.choice(
       "order", order, {"column-major", "row-major"},
       "How ranks are numbered: column-major is Megatron's default tp-cp-ep-dp-pp, row-major tp-pp-dp");
+}
+
+std::vector<std::int32_t> free_hosts(const LoadedTopology& loaded) {
+  std::vector<std::int32_t> free;
+  for (const place::Minipod& pod : place::minipods(loaded.topology(), loaded.level)) {
+    free.push_back(
+        static_cast<std::int32_t>(std::count_if(pod.hosts.begin(), pod.hosts.end(), [&](place::HostId host) {
+          return loaded.topology().hosts[static_cast<std::size_t>(host)].state == place::HostState::kFree;
+        })));
+  }
+  return free;
 }
 
 Result<place::Grid> parse_grid(const std::string& text) {

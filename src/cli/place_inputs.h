@@ -51,6 +51,8 @@ struct ShapeInput {
   [[nodiscard]] Result<place::RankOrder> rank_order() const { return place::rank_order_from_name(order); }
 };
 
+/// Free hosts of each minipod.
+[[nodiscard]] std::vector<std::int32_t> free_hosts(const LoadedTopology& loaded);
 /// "4x6" → a grid of 4 rows and 6 columns.
 [[nodiscard]] Result<place::Grid> parse_grid(const std::string& text);
 /// "4,4,2" → numbers of nodes, each 0..2^24.

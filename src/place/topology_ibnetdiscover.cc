@@ -77,11 +77,12 @@ struct Fabric {
 };
 
 /// A node description that names its host: "HOST" or "HOST ADAPTER". Default ones ("MT4129 ConnectX7 Mellanox
-/// Technologies") do not.
+/// Technologies") do not, and "localhost" may be many hosts, which would join their leaf groups.
 std::string_view host_of(std::string_view description) {
   const std::string_view host = take_word(description);
   static_cast<void>(take_word(description));
-  return description.empty() && is_host_name(host) ? host : std::string_view();
+  return description.empty() && is_host_name(host) && !host.starts_with("localhost") ? host
+                                                                                     : std::string_view();
 }
 
 Status add_switch(std::string_view line, const Place& place, Fabric& fabric, const TopologyBuilder& builder) {

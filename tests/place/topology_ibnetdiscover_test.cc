@@ -46,6 +46,7 @@ std::string fat_tree() {
         }
         ports.push_back(adapter("b", "Mellanox Technologies Aggregation Node"));
         ports.push_back(adapter("c", "MT4129 ConnectX7   Mellanox Technologies"));
+        ports.push_back(adapter("d", "localhost HCA-6"));  // on every leaf: no host that joins them all
         ports.push_back(link(fmt::format("5{}{}", pod, rail)));
         text += switch_record(fmt::format("1{}{}{}", pod, group, rail),
                               fmt::format("LEAF-{}-{}-{}", pod, group, rail), ports);
@@ -69,7 +70,7 @@ TEST(Ibnetdiscover, NestsLeafGroupsPodsAndTheCore) {
                                                   "CORE/SPINE-1-0+1/LEAF-1-0-0+1: dgx-p1g0h0 dgx-p1g0h1",
                                                   "CORE/SPINE-1-0+1/LEAF-1-1-0+1: dgx-p1g1h0 dgx-p1g1h1"));
   EXPECT_THAT(file.remarks,
-              ElementsAre(HasSubstr("8 ports lead to adapters whose description names no host")));
+              ElementsAre(HasSubstr("16 ports lead to adapters whose description names no host")));
   EXPECT_EQ(minipods(file.topology, default_minipod_level(file.topology)).size(), 2U);
 }
 

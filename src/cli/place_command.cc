@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// rudder place: a job's ranks on a cluster, and the files to hand over.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "rudder/core/clock.h"
+#include "rudder/core/files.h"
+#include "rudder/place/draw.h"
+#include "rudder/place/hand_over.h"
+#include "rudder/place/job.h"
+
+#include "cli/command.h"
+#include "cli/place_inputs.h"
+#include "cli/place_result.h"
+#include "cli/place_weights.h"
+
+namespace rudder::cli {
+namespace {
+
+/// A cluster without names: minipod k is "m<k>" with hosts "m<k>n0", "m<k>n1", ...
+Result<place::Topology> nameless_topology(const std::vector<std::int32_t>& capacities, place::Grid grid) {
+  std::vector<place::Switch> switches;
+  std::vector<place::Host> hosts;
+  constexpr std::size_t kMaxHosts = std::size_t{1} << 24;
+  for (std::size_t k = 0; k < capacities.size(); ++k) {
+    switches.push_back({fmt::format("m{}", k), place::kNoSwitch, 0});
+    const std::int64_t usable = std::min<std::int64_t>(capacities[k], grid.cells());  // more changes nothing
+    if (hosts.size() + static_cast<std::size_t>(usable) > kMaxHosts) {
+      return Error{Errc::kInvalidArgument, fmt::format("--capacities: more than {} nodes", kMaxHosts)};
+    }
+    for (std::int64_t n = 0; n < usable; ++n) {
+      hosts.push_back(
+          {fmt::format("m{}n{}", k, n), static_cast<place::SwitchId>(k), place::HostState::kFree});
+    }
+  }
+  if (hosts.empty()) {
+    return Error{Errc::kResource, fmt::format("no minipod has a node; {} are needed", grid.cells())};
+  }
+  return place::canonical_topology(std::move(switches), std::move(hosts));
+}
+
+class Place final : public Command {
+ public:
+  Place() {
+    options().text("capacities", "N,N", capacities_,
+                   "Usable nodes of each minipod; stands for a topology file");
+    options().text("shape", "RxC", grid_, "With --capacities: pipelines x stages, in nodes");
+    options().path("topology", topology_, "Topology file of the cluster");
+    topology_input_.add_options(options());
+    shape_.add_options(options());
+    alpha_.add_options(options());
+    add_search_options();
+    model_.add_options(options());
+    add_output_options();
+    add_json_option();
+  }
+  Result<int> run(const Program&) override {
+    RUDDER_TRY(settle_shape());
+    RUDDER_ASSIGN(place::PlaceOptions job, job_options());
+    RUDDER_ASSIGN(const LoadedTopology loaded, load());
+    job.minipod_level = loaded.level;
+    const TimePoint start = steady_clock().now();
+    RUDDER_ASSIGN(const place::PlacedJob placed, place::place_job(loaded.topology(), shape_.shape, job));
+    const double seconds = to_seconds(steady_clock().now() - start);
+    std::vector<std::string> written;
+    if (!out_.empty()) {
+      RUDDER_ASSIGN(written, write_files(placed));
+    }
+    if (json()) {
+      print_json(
+          placement_json(placed, seconds, capacities_.empty() ? MinipodIds::kNames : MinipodIds::kNumbers));
+      return 0;
+    }
+    for (const std::string& remark : loaded.remarks) {
+      say(remark);
+    }
+    say(placement_text(placed, seconds));
+    for (const std::string& line : written) {
+      say(line);
+    }
+    return 0;
+  }
+
+ private:
+  void add_search_options() {
+    options().choice(
+        "metric", metric_, {"count", "ring"},
+        "Spread of a group: minipods that it touches, or links of a ring through them (0 for one)");
+    options().choice("objective", objective_, {"spread", "seconds"},
+                     "What is least: alpha Q + (1 - alpha) S, or predicted seconds of the model's groups");
+    options().integer<std::int32_t>("ep", ep_, 1, 1 << 20,
+                                    "Expert-parallel members of a group inside DP x CP");
+    options().toggle("experts-together", experts_together_, "Keep each expert group inside one minipod");
+    options().text("exclude", "HOSTS", excluded_, "Hosts not to use: a host list, or @FILE");
+    options().integer<std::int32_t>("spares", spares_, 0, 1 << 20,
+                                    "Hosts kept back in each minipod that the job uses");
+    options().real("seconds", limits_.seconds, 0, 3600, "Time of the search after the constructions");
+  }
+  void add_output_options() {
+    options().text("job", "NAME", job_, "The job's name in files");
+    options().path("out", out_, "Folder for all hand-over files and the heat map");
+    options().text("command", "COMMAND", hand_over_.command, "What a rank runs, for hand-over files");
+    options().integer<std::uint16_t>("port", hand_over_.port, 1, 65535, "Of the rendezvous on rank 0's host");
+    options().integer<std::int32_t>("cores-per-gpu", hand_over_.cores_per_gpu, 1, 1024,
+                                    "Cores that Open MPI rankfiles bind a rank to");
+    options().text("image", "IMAGE", hand_over_.image, "Container of Kubernetes pods");
+    options().text("gpu-resource", "NAME", hand_over_.gpu_resource, "Resource that Kubernetes pods ask for");
+    options().text("minipod-label", "KEY", hand_over_.minipod_label,
+                   "Kubernetes node label that names minipods");
+    options().text("queue", "NAME", hand_over_.queue, "Of Kueue, Volcano and KAI");
+  }
+
+  /// --shape stands for TP = g, PP = columns, DP = rows.
+  Status settle_shape() {
+    if (capacities_.empty() == topology_.empty()) {
+      return Error{Errc::kInvalidArgument, "one of --capacities N,N and --topology FILE is required"};
+    }
+    if (grid_.empty()) {
+      return {};
+    }
+    RUDDER_ASSIGN(const place::Grid grid, parse_grid(grid_));
+    shape_.shape = {.gpus_per_node = shape_.shape.gpus_per_node,
+                    .tp = shape_.shape.gpus_per_node,
+                    .pp = grid.columns,
+                    .dp = grid.rows,
+                    .cp = 1};
+    return {};
+  }
+
+  Result<LoadedTopology> load() const {
+    if (!topology_.empty()) {
+      return topology_input_.load(topology_);
+    }
+    LoadedTopology loaded;
+    RUDDER_ASSIGN(const std::vector<std::int32_t> capacities, parse_capacities(capacities_));
+    RUDDER_ASSIGN(const place::Grid grid, place::grid_of(shape_.shape));
+    RUDDER_ASSIGN(loaded.file.topology, nameless_topology(capacities, grid));
+    loaded.level = 0;
+    return loaded;
+  }
+
+  Result<place::PlaceOptions> job_options() const {
+    place::PlaceOptions job;
+    job.job = job_;
+    RUDDER_ASSIGN(job.alpha, alpha_.alpha(model_, shape_.shape));
+    job.metric = metric_ == "ring" ? place::Metric::kRing : place::Metric::kCount;
+    RUDDER_ASSIGN(job.order, shape_.rank_order());
+    job.spares_per_minipod = spares_;
+    RUDDER_ASSIGN(job.excluded, parse_hosts(excluded_));
+    job.ep = ep_;
+    job.experts_together = experts_together_;
+    job.limits = limits_;
+    if (objective_ == "seconds") {
+      RUDDER_ASSIGN(job.physical, model_.cost(shape_.shape));
+    }
+    return job;
+  }
+
+  Result<std::vector<std::string>> write_files(const place::PlacedJob& placed) const {
+    RUDDER_ASSIGN(const place::HandOver files, place::hand_over(placed.plan, hand_over_));
+    RUDDER_TRY(make_directories(out_));
+    for (const place::HandOverFile& file : files.files) {
+      RUDDER_TRY(write_text(out_ / file.name, file.text));
+    }
+    std::vector<std::string> lines = {fmt::format("wrote {} files to {}", files.files.size(), out_.string())};
+    for (const std::string& reason : files.left_out) {
+      lines.push_back("left out " + reason);
+    }
+    if (const Result<std::string> page = place::heat_map_html(placed.plan)) {
+      RUDDER_TRY(write_text(out_ / "heat-map.html", *page));
+    } else {
+      lines.push_back("left out heat-map.html: " + page.error().message);
+    }
+    return lines;
+  }
+
+  TopologyInput topology_input_;
+  ShapeInput shape_;
+  AlphaInput alpha_;
+  ModelInput model_;
+  std::string capacities_;
+  std::string grid_;
+  std::filesystem::path topology_;
+  std::string metric_ = "count";
+  std::string objective_ = "spread";
+  std::int32_t ep_ = 1;
+  bool experts_together_ = false;
+  std::string excluded_;
+  std::int32_t spares_ = 0;
+  place::SolveLimits limits_;
+  std::string job_ = "job";
+  std::filesystem::path out_;
+  place::HandOverOptions hand_over_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_place() {
+  return std::make_unique<Place>();
+}
+
+}  // namespace rudder::cli
