@@ -15,7 +15,6 @@
 #include "rudder/core/files.h"
 #include "rudder/launch/network.h"
 #include "rudder/launch/process.h"
-#include "rudder/launch/rank_env.h"
 
 namespace rudder::launch {
 namespace {
@@ -138,37 +137,6 @@ TEST(RunAndCapture, SaysWhyACommandFailed) {
   ASSERT_FALSE(failed.ok());
   EXPECT_THAT(failed.error().message, HasSubstr("code 3; reason"));
   EXPECT_FALSE(run_and_capture({"no-such-program-here"}, from_seconds(5)).ok());
-}
-
-class RankEnvironmentTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
-      ::unsetenv(name);
-    }
-  }
-  void TearDown() override { SetUp(); }
-};
-
-TEST_F(RankEnvironmentTest, IsAWorldOfOneWithoutVariables) {
-  const auto found = rank_from_environment();
-  ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found->world, 1U);
-}
-
-TEST_F(RankEnvironmentTest, ReadsTorchrunsVariables) {
-  ::setenv("RANK", "2", 1);
-  ::setenv("WORLD_SIZE", "4", 1);
-  ::setenv("MASTER_ADDR", "10.0.0.1", 1);
-  ::setenv("MASTER_PORT", "29500", 1);
-  const auto found = rank_from_environment();
-  ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found->rank, 2U);
-  EXPECT_EQ(found->master_port, 29500);
-  ::setenv("RANK", "4", 1);
-  EXPECT_THAT(rank_from_environment().error().message, HasSubstr("RANK='4'"));
-  ::unsetenv("MASTER_PORT");
-  EXPECT_THAT(rank_from_environment().error().message, HasSubstr("MASTER_PORT is missing"));
 }
 
 TEST(VirtualNetwork, ConnectsHostsAndVanishes) {
