@@ -207,6 +207,24 @@ void fill_costs(const PlaceOptions& options, Spread spread, Portfolio solved, Pl
       plan.J_lb > 0 ? plan.J / plan.J_lb - 1 : (placed.optimal ? 0 : std::numeric_limits<double>::infinity());
 }
 
+/// Cells of the pair that the options prefer, or of another method; in the caller's numbers of minipods.
+Result<Cells> choose_cells(const std::vector<std::int32_t>& capacities, const Canonical& problem,
+                           const PlaceOptions& options, Portfolio& solved) {
+  if (options.cells) {
+    return options.cells(capacities, problem.instance.grid);
+  }
+  const auto chosen = std::min_element(solved.witnesses.begin(), solved.witnesses.end(),
+                                       [&](const Witness& a, const Witness& b) {
+                                         return preference(a.spread, options) < preference(b.spread, options);
+                                       });
+  arrange(problem, options.alpha, chosen->cells);
+  Cells cells = std::move(chosen->cells);
+  for (MinipodId& cell : cells) {
+    cell = problem.original[static_cast<std::size_t>(cell)];
+  }
+  return cells;
+}
+
 }  // namespace
 
 double objective(Spread spread, double alpha, Metric metric) {
@@ -230,15 +248,8 @@ Result<PlacedJob> place_job(const Topology& topology, const JobShape& shape, con
                      : problem.error();
   }
   Portfolio solved = solve_instance(problem->instance, options.limits);
-  const auto chosen = std::min_element(solved.witnesses.begin(), solved.witnesses.end(),
-                                       [&](const Witness& a, const Witness& b) {
-                                         return preference(a.spread, options) < preference(b.spread, options);
-                                       });
-  arrange(*problem, options.alpha, chosen->cells);
-  Cells cells = stacked(problem->instance.grid, block, chosen->cells);
-  for (MinipodId& cell : cells) {
-    cell = problem->original[static_cast<std::size_t>(cell)];
-  }
+  RUDDER_ASSIGN(const Cells in_blocks, choose_cells(blocks, *problem, options, solved));
+  const Cells cells = stacked(problem->instance.grid, block, in_blocks);
   PlacedJob placed;
   RUDDER_ASSIGN(placed.checked,
                 check_cells(grid.rows, grid.columns, cells, capacities, options.alpha, options.metric));

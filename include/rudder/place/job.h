@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@
 
 namespace rudder::place {
 
+/// Minipod of each cell, row-major, for usable nodes of each minipod: another method than the solver.
+using CellMaker = std::function<Result<Cells>(std::span<const std::int32_t> capacities, Grid grid)>;
+
 struct PlaceOptions {
   std::string job = "job";
   double alpha = 0.5;  ///< weight of the data-parallel side, 0 to 1
@@ -30,6 +34,7 @@ struct PlaceOptions {
   bool experts_together = false;         ///< each expert group inside one minipod
   std::optional<PhysicalCost> physical;  ///< chooses by predicted seconds instead of alpha
   SolveLimits limits;
+  CellMaker cells;  ///< used instead of the solver's cells when set; bounds are the solver's
 };
 
 /// Spread of groups that are no side of the grid: consecutive members of a column.
