@@ -4,6 +4,7 @@
 
 #include "rudder/core/files.h"
 #include "rudder/place/draw.h"
+#include "rudder/place/hand_over.h"
 #include "rudder/place/plan_check.h"
 
 #include "cli/command.h"
@@ -30,6 +31,8 @@ class PlaceTopology final : public Command {
   PlaceTopology() {
     input_.add_options(options());
     options().path("svg", svg_, "Draw the tree into this file");
+    options().path("hyper-nodes", hyper_nodes_,
+                   "Write Volcano's HyperNodes into this file, minipods as tier 1");
     options().integer<std::uint64_t>("lines", lines_, 1, 10'000'000, "Most lines of the text tree");
     add_json_option();
   }
@@ -38,6 +41,9 @@ class PlaceTopology final : public Command {
     RUDDER_ASSIGN(const LoadedTopology loaded, input_.load(file_));
     if (!svg_.empty()) {
       RUDDER_TRY(write_text(svg_, place::topology_svg(loaded.topology())));
+    }
+    if (!hyper_nodes_.empty()) {
+      RUDDER_TRY(write_text(hyper_nodes_, place::volcano_hyper_nodes(loaded.topology(), loaded.level)));
     }
     if (json()) {
       print_json({{"format", place::name_of(loaded.file.format)},
@@ -62,6 +68,7 @@ class PlaceTopology final : public Command {
   TopologyInput input_;
   std::filesystem::path file_;
   std::filesystem::path svg_;
+  std::filesystem::path hyper_nodes_;
   std::uint64_t lines_ = 200;
 };
 

@@ -22,7 +22,8 @@ class ModelInput {
   [[nodiscard]] const place::ModelShape& model() const noexcept { return model_; }
   /// Bandwidth, losses and exposed shares; volumes are zero.
   [[nodiscard]] place::PhysicalCost link() const;
-  /// With the volumes of this shape. The data-parallel side is DP x CP. Errors: those of place::volumes().
+  /// With the volumes of this shape. Context-parallel ranks share sequences, so they do not divide the batch.
+  /// Errors: those of place::volumes().
   [[nodiscard]] Result<place::PhysicalCost> cost(const place::JobShape& shape) const;
 
  private:

@@ -194,4 +194,25 @@ std::string kubernetes_volcano(const Plan& plan, const HandOverOptions& options)
              name, quoted(options.queue), plan.nodes.size(), plan.nodes.size() / size, size, indent(pods, 8));
 }
 
+std::string volcano_hyper_nodes(const Topology& topology, std::int32_t level) {
+  constexpr std::string_view kHead =
+      "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata:\n  name: ";
+  std::string text;
+  std::string all = fmt::format("{}cluster\nspec:\n  tier: 2\n  members:\n", kHead);
+  const std::vector<Minipod> pods = minipods(topology, level);
+  for (std::size_t k = 0; k < pods.size(); ++k) {
+    const std::string name =
+        fmt::format("{}-{}", dns_name(pods[k].name), k);  // labels may collide, positions not
+    text +=
+        fmt::format("# minipod {}\n{}{}\nspec:\n  tier: 1\n  members:\n", quoted(pods[k].name), kHead, name);
+    for (const HostId host : pods[k].hosts) {
+      text += fmt::format("  - type: Node\n    selector:\n      exactMatch:\n        name: {}\n",
+                          quoted(topology.hosts[static_cast<std::size_t>(host)].name));
+    }
+    text += "---\n";
+    all += fmt::format("  - type: HyperNode\n    selector:\n      exactMatch:\n        name: {}\n", name);
+  }
+  return text + all;
+}
+
 }  // namespace rudder::place

@@ -285,6 +285,29 @@ TEST(Kubernetes, QueuedJobsKeepSegmentsTogether) {
   expect_keys(volcano[0], kVolcano);
 }
 
+TEST(Kubernetes, HyperNodesHoldEachHostOnce) {
+  const Result<std::vector<YamlNode>> documents =
+      parse_yaml("hyper-nodes", volcano_hyper_nodes(interleaved_topology(), 1));
+  ASSERT_TRUE(documents.ok()) << documents.error().message;
+  ASSERT_EQ(documents->size(), 5U);
+  std::set<std::string> hosts;
+  for (std::size_t k = 0; k < 4; ++k) {
+    expect_keys((*documents)[k], {{{"apiVersion"}, "topology.volcano.sh/v1alpha1"},
+                                  {{"kind"}, "HyperNode"},
+                                  {{"metadata", "name"}, fmt::format("{}-{}", static_cast<char>('a' + k), k)},
+                                  {{"spec", "tier"}, "1"},
+                                  {{"spec", "members", "0", "type"}, "Node"}});
+    for (const YamlNode& member : look((*documents)[k], {"spec", "members"})->items) {
+      hosts.insert(look(member, {"selector", "exactMatch", "name"})->text);
+    }
+    EXPECT_EQ(
+        look((*documents)[4], {"spec", "members", std::to_string(k), "selector", "exactMatch", "name"})->text,
+        look((*documents)[k], {"metadata", "name"})->text);
+  }
+  EXPECT_EQ(hosts.size(), 16U);
+  expect_keys((*documents)[4], {{{"spec", "tier"}, "2"}, {{"spec", "members", "0", "type"}, "HyperNode"}});
+}
+
 TEST(Kubernetes, OddJobNamesBecomeDnsLabels) {
   Plan plan = block_plan();
   plan.job = "9 LLM/run_7 with a name that is much too long for a label";

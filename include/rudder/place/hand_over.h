@@ -62,4 +62,8 @@ struct HandOver {
 [[nodiscard]] std::string kubernetes_volcano(const Plan& plan, const HandOverOptions& options);
 [[nodiscard]] std::string kubernetes_kai(const Plan& plan, const HandOverOptions& options);
 
+/// Volcano's HyperNodes of a cluster: minipods as tier 1, which the job above names, and all of them as
+/// tier 2.
+[[nodiscard]] std::string volcano_hyper_nodes(const Topology& topology, std::int32_t level);
+
 }  // namespace rudder::place
