@@ -129,16 +129,23 @@ std::int32_t possible_Q(std::span<const Spread> bounds, std::int32_t S) {
   return bound == bounds.rend() ? std::numeric_limits<std::int32_t>::max() : bound->Q;
 }
 
-/// Walks down from what is reached towards each bound; the first pair that the search misses ends the walk.
-void search(const Instance& instance, std::span<const Spread> bounds, std::int64_t moves, Front& front) {
-  const Instance turned{transposed(instance.grid), instance.capacities};
-  const auto minipods = static_cast<std::int32_t>(instance.capacities.size());
+/// S of the columns of the table of pairs between what is proved and what is reached.
+std::vector<std::int32_t> open_spreads(const Instance& instance, std::span<const Spread> bounds,
+                                       const Front& front) {
   std::vector<std::int32_t> open;
+  const auto minipods = static_cast<std::int32_t>(instance.capacities.size());
   for (std::int32_t S = 1; S <= std::min(instance.grid.columns, minipods); ++S) {
     if (possible_Q(bounds, S) < front.reached(S)) {
       open.push_back(S);
     }
   }
+  return open;
+}
+
+/// Walks down from what is reached towards each bound; the first pair that the search misses ends the walk.
+void search(const Instance& instance, std::span<const Spread> bounds, std::int64_t moves, Front& front) {
+  const Instance turned{transposed(instance.grid), instance.capacities};
+  const std::vector<std::int32_t> open = open_spreads(instance, bounds, front);
   for (std::size_t i = 0; i < open.size(); ++i) {
     const std::int32_t S = open[i];
     while (possible_Q(bounds, S) < front.reached(S) && moves > 0) {
@@ -161,33 +168,31 @@ void search(const Instance& instance, std::span<const Spread> bounds, std::int64
   }
 }
 
-/// Walks up from each bound until the pair is found or the steps are spent; what is refuted raises the bound.
-void close_exactly(const Instance& instance, std::int64_t& steps, Front& front, std::vector<Spread>& bounds) {
-  std::vector<Spread> closed;
+/// Walks up from each bound until the pair is found or its share of the steps is spent; what is refuted
+/// raises the bound.
+void close_exactly(const Instance& instance, std::int64_t steps, Front& front, std::vector<Spread>& bounds) {
+  const std::vector<std::int32_t> open = open_spreads(instance, bounds, front);
   const auto minipods = static_cast<std::int32_t>(instance.capacities.size());
-  std::size_t next = 0;
-  std::int32_t Q = std::min(instance.grid.rows, minipods) + 1;
-  std::int32_t least = 1;
-  for (std::int32_t S = 1; S <= std::min(instance.grid.columns, minipods) && Q > 1; ++S) {
-    if (next < bounds.size() && bounds[next].S == S) {
-      least = bounds[next++].Q;
-    } else if (next == 0) {
-      continue;  // no pair has so small an S
-    }
-    std::int32_t possible = least;
-    while (possible < std::min(front.reached(S), Q)) {
-      ExactResult result = decide(instance, {.S = S, .Q = possible}, steps);
-      if (result.verdict == Verdict::kFound) {
+  std::vector<Spread> closed;
+  std::int32_t below = std::min(instance.grid.rows, minipods) + 1;
+  for (std::int32_t S = 1; S <= std::min(instance.grid.columns, minipods) && below > 1; ++S) {
+    const auto left = open.end() - std::lower_bound(open.begin(), open.end(), S);
+    std::int64_t share = left > 0 ? steps / left : 0;
+    steps -= share;
+    std::int32_t Q = possible_Q(bounds, S);
+    Verdict verdict = Verdict::kImpossible;
+    while (verdict == Verdict::kImpossible && Q < std::min(front.reached(S), below)) {
+      ExactResult result = decide(instance, {.S = S, .Q = Q}, share);
+      verdict = result.verdict;
+      if (verdict == Verdict::kFound) {
         front.offer(instance.grid, std::move(result.cells), "exact");
       }
-      if (result.verdict != Verdict::kImpossible) {
-        break;
-      }
-      ++possible;
+      Q += verdict == Verdict::kImpossible ? 1 : 0;
     }
-    if (possible < Q) {
-      closed.push_back({.S = S, .Q = possible});
-      Q = possible;
+    steps += std::max<std::int64_t>(0, share);
+    if (Q < below) {
+      closed.push_back({.S = S, .Q = Q});
+      below = Q;
     }
   }
   bounds = std::move(closed);
@@ -206,8 +211,7 @@ Portfolio solve_instance(const Instance& instance, const SolveLimits& limits) {
   const double seconds = std::clamp(limits.seconds, 0.0, kMaxSeconds);
   // Small grids are decided faster than they are searched.
   if (instance.grid.cells() <= limits.exact_cells) {
-    auto steps = static_cast<std::int64_t>(seconds * kStepsPerSecond);
-    close_exactly(instance, steps, front, result.bounds);
+    close_exactly(instance, static_cast<std::int64_t>(seconds * kStepsPerSecond), front, result.bounds);
   }
   search(instance, result.bounds, static_cast<std::int64_t>(seconds * kMovesPerSecond), front);
   result.witnesses = std::move(front.witnesses());
