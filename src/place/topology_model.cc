@@ -29,8 +29,11 @@ Result<std::vector<Entry>> entries_of(const YamlNode& document, std::string_view
   if (node == nullptr || node->kind == YamlNode::Kind::kNull) {
     return entries;
   }
-  for (const auto& [name, value] : node->entries) {
-    entries.push_back({name, &value});
+  for (std::size_t i = 0; i < node->keys.size(); ++i) {
+    entries.push_back({node->keys[i], &node->items[i]});
+  }
+  if (node->kind == YamlNode::Kind::kMap) {
+    return entries;
   }
   for (const YamlNode& item : node->items) {
     const YamlNode* name = item.find("name");
@@ -117,6 +120,9 @@ Status read_blocks(const YamlNode& document, TopologyBuilder& builder) {
   const YamlNode* blocks = document.find("blocks");
   if (blocks == nullptr) {
     return {};
+  }
+  if (blocks->kind != YamlNode::Kind::kList) {
+    return builder.error(at(*blocks), "'blocks' is no list");
   }
   for (const YamlNode& block : blocks->items) {
     const YamlNode* name = block.find("switch");

@@ -59,7 +59,8 @@ Status read_tree(const YamlNode& tree, TopologyBuilder& builder) {
 Status read_block(const YamlNode& block, TopologyBuilder& builder) {
   std::vector<std::int64_t> sizes;
   Place sizes_place = at(block);
-  if (const YamlNode* list = block.find("block_sizes")) {
+  if (block.find("block_sizes") != nullptr) {
+    RUDDER_ASSIGN(const YamlNode* list, list_of(block, "block_sizes", builder));
     sizes_place = at(*list);
     for (const YamlNode& item : list->items) {
       const auto size = parse_int(item.text);

@@ -58,8 +58,8 @@ class Builder final : public YAML::EventHandler {
   void OnMapEnd() override {
     const Open& map = stack_.back();
     std::vector<std::pair<std::string_view, std::size_t>> keys;  // duplicates are neighbours when sorted
-    for (const auto& [key, value] : map.node->entries) {
-      keys.emplace_back(key, value.line);
+    for (std::size_t i = 0; i < map.node->keys.size(); ++i) {
+      keys.emplace_back(map.node->keys[i], map.node->items[i].line);
     }
     std::sort(keys.begin(), keys.end());
     const auto twice = std::adjacent_find(keys.begin(), keys.end(),
@@ -99,9 +99,9 @@ class Builder final : public YAML::EventHandler {
       parent.key = std::move(node.text);
       return nullptr;
     }
-    auto& entry = parent.node->entries.emplace_back(std::move(*parent.key), std::move(node));
+    parent.node->keys.push_back(std::move(*parent.key));
     parent.key.reset();
-    return &entry.second;
+    return &parent.node->items.emplace_back(std::move(node));
   }
   void open(const YAML::Mark& mark, YamlNode::Kind kind) {
     if (stack_.size() == kMaxDepth) {
@@ -120,9 +120,8 @@ class Builder final : public YAML::EventHandler {
 }  // namespace
 
 const YamlNode* YamlNode::find(std::string_view key) const {
-  const auto at =
-      std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
-  return at == entries.end() ? nullptr : &at->second;
+  const auto at = std::find(keys.begin(), keys.end(), key);
+  return at == keys.end() ? nullptr : &items[static_cast<std::size_t>(at - keys.begin())];
 }
 
 Result<std::vector<YamlNode>> parse_yaml(const std::string& where, std::string_view text) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "rudder/core/result.h"
@@ -15,10 +14,10 @@ namespace rudder::place {
 struct YamlNode {
   enum class Kind : std::uint8_t { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::size_t line = 0;  ///< from 1
-  std::string text;      ///< kScalar
-  std::vector<YamlNode> items;
-  std::vector<std::pair<std::string, YamlNode>> entries;  ///< kMap, in the file's order
+  std::size_t line = 0;           ///< from 1
+  std::string text;               ///< kScalar
+  std::vector<YamlNode> items;    ///< of a list, or a map's values in the file's order
+  std::vector<std::string> keys;  ///< kMap: one a value
 
   /// The map's value for a key, or null.
   [[nodiscard]] const YamlNode* find(std::string_view key) const;

@@ -82,7 +82,7 @@ TEST(Damage, NeverCrashesAReader) {
         Sample{"ibnetdiscover", kFabric}, Sample{"hosts", kHosts}}) {
     const Result<TopologyFormat> format = topology_format_from_name(sample.format);
     ASSERT_TRUE(format.ok());
-    for (int round = 0; round < 300; ++round) {
+    for (int round = 0; round < 100; ++round) {
       const std::string text = round == 0 ? std::string(sample.text) : damaged(sample.text, random);
       ASSERT_TRUE(write_text(path, text).ok());
       const Result<TopologyFile> file =
@@ -104,8 +104,8 @@ TEST(Damage, NeverCrashesAReader) {
       EXPECT_EQ(placed, file->topology.hosts.size());
     }
   }
-  EXPECT_GT(read, 200);
-  EXPECT_GT(refused, 200);
+  EXPECT_GT(read, 60);
+  EXPECT_GT(refused, 60);
 }
 
 TEST(Damage, NeverCrashesTheStateReader) {

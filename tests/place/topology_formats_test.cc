@@ -122,6 +122,7 @@ TEST(TopographModel, SaysLineAndValueOfEachFault) {
               HasSubstr("cycle"));
   EXPECT_THAT(error_of("switches:\n- {nodes: [a]}\n"),
               HasSubstr("line 2: an entry of 'switches' has no name"));
+  EXPECT_THAT(error_of("blocks: {a: {nodes: [n1]}}\n"), HasSubstr("line 1: 'blocks' is no list"));
   EXPECT_THAT(error_of("switches: 7\n"), HasSubstr("line 1: 'switches' is neither"));
   EXPECT_THAT(error_of("switches:\n  a: {capacity_blocks: [x]}\n"),
               HasSubstr("line 2: no capacity block 'x'"));
