@@ -9,9 +9,11 @@
 #include "rudder/place/draw.h"
 #include "rudder/place/hand_over.h"
 #include "rudder/place/job.h"
+#include "rudder/place/lp.h"
 
 #include "cli/command.h"
 #include "cli/place_inputs.h"
+#include "cli/place_methods.h"
 #include "cli/place_result.h"
 #include "cli/place_weights.h"
 
@@ -67,6 +69,9 @@ class Place final : public Command {
     if (!out_.empty()) {
       RUDDER_ASSIGN(written, write_files(placed));
     }
+    if (write_lp_ != "none") {
+      RUDDER_TRY(write_programs(loaded, job));
+    }
     if (json()) {
       print_json(
           placement_json(placed, seconds, capacities_.empty() ? MinipodIds::kNames : MinipodIds::kNumbers));
@@ -85,6 +90,10 @@ class Place final : public Command {
  private:
   void add_search_options() {
     options().choice(
+        "method", method_, place_method_names(),
+        "rudder solves; the others are there to compare with (arnold: Eq. 4 with sequential ranks)");
+    options().integer<std::uint32_t>("seed", seed_, 0, ~std::uint32_t{0}, "Of random-fit and topo-aware");
+    options().choice(
         "metric", metric_, {"count", "ring"},
         "Spread of a group: minipods that it touches, or links of a ring through them (0 for one)");
     options().choice("objective", objective_, {"spread", "seconds"},
@@ -100,6 +109,9 @@ class Place final : public Command {
   void add_output_options() {
     options().text("job", "NAME", job_, "The job's name in files");
     options().path("out", out_, "Folder for all hand-over files and the heat map");
+    options().choice(
+        "write-lp", write_lp_, {"none", "eq2", "eq4"},
+        "Also write the program in LP format: eq2 (the exact one) or eq4 (Arnold's, for both units)");
     options().text("command", "COMMAND", hand_over_.command, "What a rank runs, for hand-over files");
     options().integer<std::uint16_t>("port", hand_over_.port, 1, 65535, "Of the rendezvous on rank 0's host");
     options().integer<std::int32_t>("cores-per-gpu", hand_over_.cores_per_gpu, 1, 1024,
@@ -151,10 +163,37 @@ class Place final : public Command {
     job.ep = ep_;
     job.experts_together = experts_together_;
     job.limits = limits_;
+    job.cells = place_method(method_, job.order, job.alpha, seed_);
     if (objective_ == "seconds") {
       RUDDER_ASSIGN(job.physical, model_.cost(shape_.shape));
     }
     return job;
+  }
+
+  Status write_programs(LoadedTopology loaded, const place::PlaceOptions& job) const {
+    if (out_.empty()) {
+      return Error{Errc::kInvalidArgument, "--write-lp needs --out FOLDER"};
+    }
+    for (place::Host& host : loaded.file.topology.hosts) {
+      if (std::find(job.excluded.begin(), job.excluded.end(), host.name) != job.excluded.end()) {
+        host.state = place::HostState::kBusy;
+      }
+    }
+    std::vector<std::int32_t> usable = free_hosts(loaded);
+    for (std::int32_t& nodes : usable) {
+      nodes = std::max(0, nodes - job.spares_per_minipod);
+    }
+    RUDDER_ASSIGN(const place::Grid grid, place::grid_of(shape_.shape));
+    if (write_lp_ == "eq2") {
+      RUDDER_ASSIGN(const std::string program, place::eq2_program(usable, grid, job.alpha));
+      return write_text(out_ / "eq2.lp", program);
+    }
+    RUDDER_ASSIGN(const std::string pipelines,
+                  place::eq4_program(usable, grid, place::Unit::kPipeline, job.alpha));
+    RUDDER_ASSIGN(const std::string columns,
+                  place::eq4_program(usable, grid, place::Unit::kDataParallel, job.alpha));
+    RUDDER_TRY(write_text(out_ / "eq4-pipelines.lp", pipelines));
+    return write_text(out_ / "eq4-columns.lp", columns);
   }
 
   Result<std::vector<std::string>> write_files(const place::PlacedJob& placed) const {
@@ -182,6 +221,8 @@ class Place final : public Command {
   std::string capacities_;
   std::string grid_;
   std::filesystem::path topology_;
+  std::string method_ = "rudder";
+  std::uint32_t seed_ = 1;
   std::string metric_ = "count";
   std::string objective_ = "spread";
   std::int32_t ep_ = 1;
@@ -191,6 +232,7 @@ class Place final : public Command {
   place::SolveLimits limits_;
   std::string job_ = "job";
   std::filesystem::path out_;
+  std::string write_lp_ = "none";
   place::HandOverOptions hand_over_;
 };
 

@@ -6,6 +6,7 @@ import json
 import pathlib
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 from program import run, run_json
 
@@ -74,6 +75,25 @@ class Place(unittest.TestCase):
                 self.assertEqual((check["S"], check["Q"], check["J"], check["best"]["J"]), (result["S"], result["Q"], 2, 2))
                 self.assertEqual(check["why"], [])
 
+    def test_methods_have_the_golden_pairs_and_never_beat_the_solver(self):
+        setting = ["--capacities", "93," * 7 + "92,92,92,92", "--shape", "46x8"]
+        best = run_json("place", *setting)
+        for method, order, pair in [("best-fit", "row-major", (2, 4)), ("best-fit", "column-major", (4, 1)),
+                                    ("packing", "row-major", (2, 4)), ("packing", "column-major", (4, 2)),
+                                    ("arnold", "row-major", None), ("random-fit", "row-major", None)]:
+            result = run_json("place", *setting, "--method", method, "--order", order)
+            self.check(result, 0.5, 46, 8)
+            self.assertGreaterEqual(result["J"], best["J"])
+            self.assertEqual(result["J_lb"], best["J_lb"])
+            if pair:
+                self.assertEqual((result["S"], result["Q"]), pair, (method, order))
+
+    def test_programs_are_written(self):
+        run("place", "--capacities", "4,4", "--shape", "2x2", "--write-lp", "eq4", "--out", self.work)
+        run("place", "--capacities", "4,4", "--shape", "2x2", "--write-lp", "eq2", "--out", self.work)
+        for name in ("eq2.lp", "eq4-pipelines.lp", "eq4-columns.lp"):
+            self.assertIn("inimize", (self.work / name).read_text())
+
     def test_state_exclusion_and_spares_are_kept(self):
         state = self.work / "state.json"
         nodes = [{"name": f"h{i}", "state": ["IDLE", "DRAIN"] if i == 0 else ["IDLE"]} for i in range(20)]
@@ -125,7 +145,8 @@ class Place(unittest.TestCase):
         result = run_json("place", "topology", self.topology, "--svg", self.work / "t.svg")
         self.assertEqual((result["format"], result["hosts"], result["minipod_level"]), ("slurm-conf", 20, 1))
         self.assertEqual(result["minipods"][0], {"name": "A", "hosts": 5, "free": 5})
-        self.assertIn("<svg", (self.work / "t.svg").read_text())
+        drawing = xml.etree.ElementTree.fromstring((self.work / "t.svg").read_text())
+        self.assertEqual(sum(1 for e in drawing.iter() if e.tag.endswith("title")), 20)
         _, text = run("place", "topology", self.topology)
         self.assertIn("├─ A  h[0,4,8,12,16]  (5 hosts)", text)
 
