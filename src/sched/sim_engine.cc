@@ -358,7 +358,8 @@ Result<SimResult> simulate(const Cluster& cluster, const Trace& trace, const Sim
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     const TraceJob& job = trace.jobs[i];
     RUDDER_TRY(check_job(job.spec));
-    if (job.spec.id != static_cast<JobId>(i) || job.duration < 1 || job.duration > kMaxTime) {
+    const bool in_order = i == 0 || trace.jobs[i - 1].spec.submit <= job.spec.submit;
+    if (job.spec.id != static_cast<JobId>(i) || !in_order || job.duration < 1 || job.duration > kMaxTime) {
       return Error{Errc::kInvalidArgument, fmt::format("job '{}': id {} at place {}, duration {} s",
                                                        job.spec.name, job.spec.id, i, job.duration)};
     }

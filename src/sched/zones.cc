@@ -159,6 +159,9 @@ void Cycle::settle_zones() {
     keep_zone(zone);
   }
   for (const Zone& zone : snapshot_.zones) {
+    if (zone.kind == ZoneKind::kOutside) {
+      continue;
+    }
     const WaitingJob* entry = board_.waiting(zone.job);
     if (entry == nullptr) {
       plan_.releases.push_back(zone.job);

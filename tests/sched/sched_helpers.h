@@ -31,6 +31,12 @@ inline Cluster cluster_of_minipods(const std::vector<std::int32_t>& sizes, std::
   return cluster;
 }
 
+inline std::string numbered(const char* name, int number) {
+  std::string text(name);
+  text.append(std::to_string(number));
+  return text;
+}
+
 /// Times in minutes.
 struct StoryJob {
   std::string name;
@@ -122,8 +128,8 @@ class Story {
     spec.checkpoint = job.checkpoint * 60;
     spec.restart = job.restart * 60;
     spec.arrival = job.arrival < 0 ? -1 : job.arrival * 60;
-    trace_.jobs.push_back({.spec = std::move(spec), .duration = job.runs * 60});
-    options_.estimates.push_back(job.predicted * 60);
+    trace_.jobs.push_back(
+        {.spec = std::move(spec), .duration = job.runs * 60, .predicted = job.predicted * 60});
   }
   void outage(const std::string& host, Minutes from, Minutes to) {
     const auto found = std::find(cluster_.names.begin(), cluster_.names.end(), host);
@@ -139,10 +145,13 @@ class Story {
 
   [[nodiscard]] Told tell(const PlannerOptions& planner) const {
     Told told{.cluster = cluster_, .trace = trace_, .result = {}};
+    SimOptions options = options_;
+    std::stable_sort(told.trace.jobs.begin(), told.trace.jobs.end(),
+                     [](const TraceJob& a, const TraceJob& b) { return a.spec.submit < b.spec.submit; });
     for (std::size_t i = 0; i < told.trace.jobs.size(); ++i) {
       told.trace.jobs[i].spec.id = static_cast<JobId>(i);
+      options.estimates.push_back(told.trace.jobs[i].predicted);
     }
-    SimOptions options = options_;
     options.planner = planner;
     Result<SimResult> result = simulate(told.cluster, told.trace, options);
     EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);

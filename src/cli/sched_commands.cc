@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rudder/core/files.h"
+#include "rudder/report/table.h"
+#include "rudder/sched/gantt.h"
+#include "rudder/sched/sim_metrics.h"
+
+#include "cli/command.h"
+#include "cli/sched_options.h"
+#include "cli/sched_result.h"
+
+namespace rudder::cli {
+namespace {
+
+const std::vector<std::string> kPredictors = {"none", "oracle", "learned", "given"};
+constexpr const char* kPredictorHelp =
+    "Run times that the planner is told: none: the user's limit, oracle: the truth, learned: a quantile of a "
+    "model, given: the trace's column 'predicted'";
+
+class SchedSim final : public Command {
+ public:
+  SchedSim() {
+    add_trace_options(options(), trace_);
+    add_sim_options(options(), sim_);
+    options().choice("policy", policy_, {"fifo", "easy", "reserve"}, "Who may start when");
+    options().choice("predictor", predictor_.name, kPredictors, kPredictorHelp);
+    add_predictor_options(options(), predictor_);
+    options().path("out", out_, "Folder for gantt.html and metrics.json");
+    add_json_option();
+  }
+
+  Result<int> run(const Program&) override {
+    RUDDER_ASSIGN(const sched::Cluster cluster, sched::make_cluster(sim_.cluster));
+    RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, sim_.cluster));
+    RUDDER_ASSIGN(sched::SimOptions simulated, sim_options(sim_, cluster, trace));
+    RUDDER_ASSIGN(simulated.planner.policy, sched::parse_policy(policy_));
+    RUDDER_ASSIGN(simulated.estimates, predictions(predictor_, predictor_.name, trace));
+    RUDDER_ASSIGN(const sched::SimResult result, sched::simulate(cluster, trace, simulated));
+    const sched::SimMetrics metrics = sched::measure(cluster, trace, result);
+    if (!out_.empty()) {
+      RUDDER_TRY(write(cluster, trace, result, metrics));
+    }
+    if (json()) {
+      Json object = metrics_json(metrics);
+      object["starts"] = starts_json(cluster, trace, result);
+      print_json(object);
+    } else {
+      say(metrics_text(metrics));
+    }
+    return 0;
+  }
+
+ private:
+  Status write(const sched::Cluster& cluster, const sched::Trace& trace, const sched::SimResult& result,
+               const sched::SimMetrics& metrics) const {
+    RUDDER_TRY(make_directories(out_));
+    const std::string title =
+        fmt::format("{} on {} hosts, policy {}, predictor {}",
+                    trace_.file.empty() ? trace_.format : trace_.file.filename().string(), cluster.hosts(),
+                    policy_, predictor_.name);
+    RUDDER_TRY(write_text(out_ / "gantt.html",
+                          sched::gantt_page(cluster, trace, result, metrics, {.title = title})));
+    return write_text(out_ / "metrics.json", metrics_json(metrics).dump(2) + "\n");
+  }
+
+  TraceChoice trace_;
+  SimChoice sim_;
+  PredictorChoice predictor_;
+  std::string policy_ = "reserve";
+  std::filesystem::path out_;
+};
+
+class SchedCompare final : public Command {
+ public:
+  SchedCompare() {
+    add_trace_options(options(), trace_);
+    add_sim_options(options(), sim_);
+    add_predictor_options(options(), predictor_);
+    add_json_option();
+  }
+
+  Result<int> run(const Program&) override {
+    RUDDER_ASSIGN(const sched::Cluster cluster, sched::make_cluster(sim_.cluster));
+    RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, sim_.cluster));
+    RUDDER_ASSIGN(sched::SimOptions simulated, sim_options(sim_, cluster, trace));
+    report::TextTable table({"policy", "predictor", "allocation", "retention", "delay h", "planned h",
+                             "multi h", "one h", "slowdown", "preempted", "zones broken", "seconds"});
+    Json rows = Json::array();
+    for (const std::string predictor : {"none", "learned", "oracle"}) {
+      RUDDER_ASSIGN(simulated.estimates, predictions(predictor_, predictor, trace));
+      for (const sched::Policy policy :
+           {sched::Policy::kFifo, sched::Policy::kEasy, sched::Policy::kReserve}) {
+        if (policy == sched::Policy::kFifo && predictor != "none") {
+          continue;  // FIFO asks nobody how long a job runs
+        }
+        simulated.planner.policy = policy;
+        const auto begin = std::chrono::steady_clock::now();
+        RUDDER_ASSIGN(const sched::SimResult result, sched::simulate(cluster, trace, simulated));
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        add_row(table, rows, policy, predictor, sched::measure(cluster, trace, result), took.count());
+      }
+    }
+    if (json()) {
+      print_json({{"rows", std::move(rows)}});
+    } else {
+      say(table.text());
+    }
+    return 0;
+  }
+
+ private:
+  static void add_row(report::TextTable& table, Json& rows, sched::Policy policy,
+                      const std::string& predictor, const sched::SimMetrics& metrics, double seconds) {
+    const auto delay = [&](std::size_t k) {
+      const sched::Distribution& values = metrics.queue_delay_by_class[k].delay;
+      return values.count == 0 ? std::string("-") : fmt::format("{:.2f}", values.mean / 3600);
+    };
+    table.add({std::string(sched::policy_name(policy)), predictor, fmt::format("{:.3f}", metrics.allocation),
+               fmt::format("{:.3f}", metrics.retention),
+               fmt::format("{:.2f}", metrics.queue_delay.mean / 3600), delay(0), delay(2), delay(3),
+               fmt::format("{:.1f}", metrics.slowdown.mean), std::to_string(metrics.preemptions),
+               fmt::format("{}/{}", metrics.zone_violations, metrics.zone_admissions),
+               fmt::format("{:.1f}", seconds)});
+    Json row = {{"policy", sched::policy_name(policy)}, {"predictor", predictor}, {"seconds", seconds}};
+    row.update(metrics_json(metrics));
+    rows.push_back(std::move(row));
+  }
+
+  TraceChoice trace_;
+  SimChoice sim_;
+  PredictorChoice predictor_;
+};
+
+class SchedTrain final : public Command {
+ public:
+  SchedTrain() {
+    add_trace_options(options(), trace_);
+    add_predictor_options(options(), predictor_);
+    options().path("out", out_, "Model file to write; required");
+    add_json_option();
+  }
+  Result<int> run(const Program&) override {
+    if (out_.empty()) {
+      return Error{Errc::kInvalidArgument, "--out FILE is required"};
+    }
+    RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, {}));
+    const std::size_t split = split_of(predictor_, trace);
+    RUDDER_ASSIGN(const sched::JctModel model, sched::JctModel::train(trace, split, predictor_.options));
+    RUDDER_TRY(model.save(out_));
+    const sched::JctScores scores = model.score(trace, split, predictor_.quantile);
+    if (json()) {
+      print_json(scores_json(scores));
+    } else {
+      say(scores_text(scores));
+    }
+    return 0;
+  }
+
+ private:
+  TraceChoice trace_;
+  PredictorChoice predictor_;
+  std::filesystem::path out_;
+};
+
+class SchedPredict final : public Command {
+ public:
+  SchedPredict() {
+    add_trace_options(options(), trace_);
+    add_predictor_options(options(), predictor_);
+    add_json_option();
+  }
+  Result<int> run(const Program&) override {
+    RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, {}));
+    RUDDER_ASSIGN(const std::vector<sched::Time> times, predictions(predictor_, "learned", trace));
+    Json rows = Json::array();
+    for (std::size_t i = split_of(predictor_, trace); i < trace.jobs.size(); ++i) {
+      const sched::JobSpec& spec = trace.jobs[i].spec;
+      if (json()) {
+        rows.push_back({{"job", spec.name}, {"predicted", times[i]}, {"limit", spec.limit}});
+      } else {
+        say(fmt::format("{}\t{}\t{}", spec.name, times[i], spec.limit));
+      }
+    }
+    if (json()) {
+      print_json({{"quantile", predictor_.quantile}, {"jobs", std::move(rows)}});
+    }
+    return 0;
+  }
+
+ private:
+  TraceChoice trace_;
+  PredictorChoice predictor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_sched_sim() {
+  return std::make_unique<SchedSim>();
+}
+std::unique_ptr<Command> make_sched_compare() {
+  return std::make_unique<SchedCompare>();
+}
+std::unique_ptr<Command> make_sched_train() {
+  return std::make_unique<SchedTrain>();
+}
+std::unique_ptr<Command> make_sched_predict() {
+  return std::make_unique<SchedPredict>();
+}
+
+}  // namespace rudder::cli
