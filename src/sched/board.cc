@@ -33,10 +33,11 @@ void Board::hold(std::span<const HostId> hosts, Hold hold) {
   }
 }
 
-bool Board::clear(HostId host, Time at, Time length, bool zones) const noexcept {
+bool Board::clear(HostId host, Time at, Time length, bool zones, JobId own) const noexcept {
   const std::vector<Hold>& all = holds_[index(host)];
   return std::none_of(all.begin(), all.end(), [&](const Hold& hold) {
-    return (zones || !hold.planned) && at < hold.end && at + length > hold.arrival;
+    const bool counts = (zones || !hold.planned) && (own < 0 || hold.job != own);
+    return counts && at < hold.end && at + length > hold.arrival;
   });
 }
 

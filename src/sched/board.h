@@ -24,6 +24,7 @@ struct Hold {
   Time arrival = 0;
   Time end = 0;
   bool planned = false;  ///< of a planned job: preemptible jobs may stay until they are told to leave
+  JobId job = -1;        ///< whose
 };
 
 class Board {
@@ -43,8 +44,8 @@ class Board {
   void take(const JobSpec& job, std::span<const HostId> hosts, Time estimate);
   void hold(std::span<const HostId> hosts, Hold hold);
   /// Whether a job of `length` seconds from `at` keeps off all holds of the host; `zones` false looks only at
-  /// holds that are no planned zones.
-  [[nodiscard]] bool clear(HostId host, Time at, Time length, bool zones) const noexcept;
+  /// holds that are no planned zones. Holds of `own` do not count.
+  [[nodiscard]] bool clear(HostId host, Time at, Time length, bool zones, JobId own = -1) const noexcept;
   [[nodiscard]] bool in_zone(HostId host) const noexcept;
   /// Runs on a host that the snapshot lists.
   [[nodiscard]] std::span<const RunningJob* const> running_on(HostId host);

@@ -30,13 +30,19 @@ class Cycle {
   void keep_zone(const Zone& zone);
   [[nodiscard]] bool vacant(const Zone& zone, const JobSpec& job) const;
   [[nodiscard]] bool usable_at(HostId host, const JobSpec& job, Time arrival, Time estimate);
+  /// When those who cannot be requeued are expected to have left the host; kNever where the job cannot run.
+  [[nodiscard]] Time stays_until(HostId host, const JobSpec& job);
+  /// The job's arrival, or the earliest later time at which enough hosts are usable.
+  [[nodiscard]] Time zone_arrival(const WaitingJob& entry);
+  [[nodiscard]] bool settled_in_this_cycle(JobId job) const;
   [[nodiscard]] std::optional<Zone> repaired(const Zone& zone, const WaitingJob& entry);
   [[nodiscard]] std::optional<HostId> replacement(const Zone& zone, std::size_t cell,
                                                   const WaitingJob& entry);
   [[nodiscard]] double zone_objective(const JobSpec& job, std::span<const HostId> hosts) const;
   [[nodiscard]] double disturbance(HostId host, Time arrival);
   void plan_zones();
-  void plan_zone(const WaitingJob& entry);
+  /// Makes a zone when one can be had that arrives before `before`.
+  void plan_zone(const WaitingJob& entry, Time before);
 
   // cycle.cc
   void sort_queue();

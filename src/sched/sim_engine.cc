@@ -122,6 +122,11 @@ void SimEngine::start(const Start& start) {
   Progress& progress = progress_[static_cast<std::size_t>(job)];
   RUDDER_CHECK(progress.at < 0, "a job runs once at a time");
   dequeue(job);
+  for (const Zone& zone : zones_) {
+    if (zone.job == start.job && zone.kind == ZoneKind::kPlanned && zone.arrival > now_) {
+      note_retention(zone);  // vacant before it was expected to be
+    }
+  }
   JobRecord& record = result_.jobs[static_cast<std::size_t>(job)];
   record.first_start = record.first_start < 0 ? now_ : record.first_start;
   progress.overhead = progress.saved ? spec(job).restart : 0;
@@ -237,21 +242,24 @@ void SimEngine::handle(const Event& event) {
   }
 }
 
-void SimEngine::note_retention() {
+void SimEngine::note_retention(const Zone& zone) {
+  const auto occupied = std::count_if(zone.hosts.begin(), zone.hosts.end(), [&](HostId host) {
+    const auto h = static_cast<std::size_t>(host);
+    return nodes_[h].free < cluster_.gpus[h];
+  });
+  result_.zones.push_back(
+      {.job = static_cast<std::int32_t>(zone.job),
+       .planned = zone_made_[static_cast<std::size_t>(zone.job)],
+       .arrival = now_,
+       .retention = static_cast<double>(occupied) / static_cast<double>(zone.hosts.size()),
+       .hosts = zone.hosts});
+}
+
+void SimEngine::note_arrivals() {
   for (const Zone& zone : zones_) {
-    if (zone.kind != ZoneKind::kPlanned || zone.arrival != now_) {
-      continue;
+    if (zone.kind == ZoneKind::kPlanned && zone.arrival == now_) {
+      note_retention(zone);
     }
-    const auto occupied = std::count_if(zone.hosts.begin(), zone.hosts.end(), [&](HostId host) {
-      const auto h = static_cast<std::size_t>(host);
-      return nodes_[h].free < cluster_.gpus[h];
-    });
-    result_.zones.push_back(
-        {.job = static_cast<std::int32_t>(zone.job),
-         .planned = zone_made_[static_cast<std::size_t>(zone.job)],
-         .arrival = zone.arrival,
-         .retention = static_cast<double>(occupied) / static_cast<double>(zone.hosts.size()),
-         .hosts = zone.hosts});
   }
 }
 
@@ -346,7 +354,7 @@ Result<SimResult> SimEngine::run() {
                             progress_[subject].generation == event.generation;
       open -= submitted || finished ? 1 : 0;
     }
-    note_retention();
+    note_arrivals();
     RUDDER_TRY(run_cycle(*this, planner));
   }
   std::stable_sort(result_.runs.begin(), result_.runs.end(),

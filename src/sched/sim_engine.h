@@ -56,7 +56,8 @@ class SimEngine final : public Engine {
   void reserve(const Zone& zone);
   void set_up(HostId host, bool up);
   void occupy(const RunningJob& run, std::int32_t sign);
-  void note_retention();
+  void note_arrivals();
+  void note_retention(const Zone& zone);
   void advance(Time to);
   [[nodiscard]] const JobSpec& spec(std::int32_t job) const {
     return trace_.jobs[static_cast<std::size_t>(job)].spec;

@@ -48,15 +48,17 @@ SlurmCommand delete_reservation(const std::string& name) {
 }
 
 SlurmCommand create_reservation(const SlurmZone& zone, Time now) {
-  return {.words = {"scontrol", "create", "reservation", "ReservationName=" + zone.name, reservation_start(zone, now),
-                    fmt::format("EndTime=uts{}", zone.end), fmt::format("Nodes={}", fmt::join(zone.nodes, ",")),
+  return {.words = {"scontrol", "create", "reservation", "ReservationName=" + zone.name,
+                    reservation_start(zone, now), fmt::format("EndTime=uts{}", zone.end),
+                    fmt::format("Nodes={}", fmt::join(zone.nodes, ",")),
                     fmt::format("Users={}", fmt::join(zone.users, ",")), "Flags=FLEX,IGNORE_JOBS,OVERLAP"},
           .file = {},
           .text = {}};
 }
 
 SlurmCommand update_reservation(const SlurmZone& zone, Time now) {
-  SlurmCommand command{.words = {"scontrol", "update", "ReservationName=" + zone.name}, .file = {}, .text = {}};
+  SlurmCommand command{
+      .words = {"scontrol", "update", "ReservationName=" + zone.name}, .file = {}, .text = {}};
   // The start of one that has begun cannot be moved.
   if (zone.start > now) {
     command.words.push_back(reservation_start(zone, now));
@@ -68,7 +70,8 @@ SlurmCommand update_reservation(const SlurmZone& zone, Time now) {
 }
 
 SlurmCommand update_reservation_users(const std::string& name, const std::vector<std::string>& users) {
-  return {.words = {"scontrol", "update", "ReservationName=" + name, fmt::format("Users={}", fmt::join(users, ","))},
+  return {.words = {"scontrol", "update", "ReservationName=" + name,
+                    fmt::format("Users={}", fmt::join(users, ","))},
           .file = {},
           .text = {}};
 }

@@ -34,7 +34,8 @@ struct SlurmZone {
 };
 [[nodiscard]] SlurmCommand create_reservation(const SlurmZone& zone, Time now);
 [[nodiscard]] SlurmCommand update_reservation(const SlurmZone& zone, Time now);
-[[nodiscard]] SlurmCommand update_reservation_users(const std::string& name, const std::vector<std::string>& users);
+[[nodiscard]] SlurmCommand update_reservation_users(const std::string& name,
+                                                    const std::vector<std::string>& users);
 
 /// "rudder-17" of job 17, and back; 0 for names that are no planner's.
 [[nodiscard]] std::string reservation_name(JobId job);

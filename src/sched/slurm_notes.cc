@@ -19,8 +19,9 @@ namespace rudder::sched {
 namespace {
 
 constexpr std::string_view kMark = "rudder:";
-constexpr std::array<std::string_view, 10> kWords = {"shape",    "alpha",    "order",      "planned", "estimate",
-                                                     "priority", "preemptible", "checkpoint", "restart", "min-runtime"};
+constexpr std::array<std::string_view, 10> kWords = {"shape",    "alpha",      "order",       "planned",
+                                                     "estimate", "priority",   "preemptible", "checkpoint",
+                                                     "restart",  "min-runtime"};
 constexpr std::size_t kMostVictims = 64;  ///< AdminComment holds about 1,000 characters
 
 struct Word {
@@ -53,7 +54,8 @@ Error bad(const Word& word, std::string_view expected) {
 Result<Time> duration_of(const Word& word) {
   std::string_view digits = word.value;
   Time unit = 1;
-  for (const auto& [letter, seconds] : {std::pair{'s', Time{1}}, {'m', Time{60}}, {'h', Time{3600}}, {'d', Time{86'400}}}) {
+  for (const auto& [letter, seconds] :
+       {std::pair{'s', Time{1}}, {'m', Time{60}}, {'h', Time{3600}}, {'d', Time{86'400}}}) {
     if (digits.ends_with(letter)) {
       digits.remove_suffix(1);
       unit = seconds;
@@ -76,7 +78,8 @@ Result<place::Grid> grid_of(const Word& word) {
   if (!rows || !columns || *rows < 1 || *columns < 1 || *rows > kMost || *columns > kMost) {
     return bad(word, "rows x columns of nodes, such as 4x2");
   }
-  return place::Grid{.rows = static_cast<std::int32_t>(*rows), .columns = static_cast<std::int32_t>(*columns)};
+  return place::Grid{.rows = static_cast<std::int32_t>(*rows),
+                     .columns = static_cast<std::int32_t>(*columns)};
 }
 
 /// Seconds since 1970, or a local time of the form 2026-11-30T04:00[:00].
@@ -225,7 +228,8 @@ Result<JobRequest> parse_request(std::string_view comment) {
 }
 
 std::string to_text(const SlurmNote& note) {
-  const auto* kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) { return one.first == note.kind; });
+  const auto* kind =
+      std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& one) { return one.first == note.kind; });
   if (kind == kKinds.end()) {
     return {};
   }
@@ -242,7 +246,8 @@ std::string to_text(const SlurmNote& note) {
   text += fmt::format(" J={} bound={} hosts={}", note.objective, note.bound, note.digest);
   if (note.has_zone) {
     text += fmt::format(" zone={} arrival={} end={} expires={}",
-                        note.zone == ZoneKind::kClaim ? "claim" : "planned", note.arrival, note.end, note.expires);
+                        note.zone == ZoneKind::kClaim ? "claim" : "planned", note.arrival, note.end,
+                        note.expires);
   }
   if (!note.victims.empty()) {
     const auto shown = std::span(note.victims).first(std::min(kMostVictims, note.victims.size()));

@@ -20,12 +20,12 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kWhere = "squeue --json";
 constexpr std::array<std::string_view, 34> kKeys = {
-    "jobs",         "job_id",        "name",          "user_name",      "account",     "partition",
-    "comment",      "admin_comment", "job_state",     "state_reason",   "dependency",  "resv_name",
-    "priority",     "hold",          "requeue",       "array_job_id",   "het_job_id",  "node_count",
-    "tasks",        "restart_cnt",   "submit_time",   "start_time",     "eligible_time", "time_limit",
-    "nodes",        "required_nodes", "set",          "infinite",       "number",      "errors",
-    "error",        "description",   "error_number",  "array_task_string"};
+    "jobs",     "job_id",         "name",         "user_name",        "account",       "partition",
+    "comment",  "admin_comment",  "job_state",    "state_reason",     "dependency",    "resv_name",
+    "priority", "hold",           "requeue",      "array_job_id",     "het_job_id",    "node_count",
+    "tasks",    "restart_cnt",    "submit_time",  "start_time",       "eligible_time", "time_limit",
+    "nodes",    "required_nodes", "set",          "infinite",         "number",        "errors",
+    "error",    "description",    "error_number", "array_task_string"};
 
 Error bad(JobId job, std::string_view what) {
   return {Errc::kInvalidData, fmt::format("{}: job {}: {}", kWhere, job, what)};
@@ -45,7 +45,8 @@ Result<std::optional<std::int64_t>> number_of(const Json& job, std::string_view 
   if (value == nullptr || value->is_null()) {
     return std::optional<std::int64_t>();
   }
-  if (!value->is_number_integer() || (value->is_number_unsigned() && value->get<std::uint64_t>() > (1ULL << 53))) {
+  if (!value->is_number_integer() ||
+      (value->is_number_unsigned() && value->get<std::uint64_t>() > (1ULL << 53))) {
     return bad(id, fmt::format("\"{}\" is {}, not a number", key, value->dump().substr(0, 80)));
   }
   return std::optional<std::int64_t>(value->get<std::int64_t>());
@@ -168,7 +169,8 @@ Status check_errors(const Json& document) {
 }  // namespace
 
 Result<std::vector<SlurmJob>> parse_squeue(std::string_view json) {
-  RUDDER_ASSIGN(const Json document, place::parse_json(std::string(kWhere), json, {.keep = kKeys, .keep_whole = {}}));
+  RUDDER_ASSIGN(const Json document,
+                place::parse_json(std::string(kWhere), json, {.keep = kKeys, .keep_whole = {}}));
   RUDDER_TRY(check_errors(document));
   const Json* list = place::member(document, "jobs");
   if (list == nullptr || !list->is_array()) {

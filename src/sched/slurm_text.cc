@@ -42,7 +42,8 @@ Error bad(std::string_view command, const Line& line, std::string_view what) {
           fmt::format("{}:{}: {}: '{}'", command, line.number, what, printable(line.text.substr(0, 120)))};
 }
 
-/// Words "Key=Value" of a line; the first of equal keys. Values of Slurm's own one-line records have no blanks.
+/// Words "Key=Value" of a line; the first of equal keys. Values of Slurm's own one-line records have no
+/// blanks.
 std::map<std::string_view, std::string_view> fields_of(std::string_view line) {
   std::map<std::string_view, std::string_view> fields;
   while (!line.empty()) {
@@ -125,7 +126,8 @@ struct TopologyReader {
     const std::string_view name = value(fields.contains("SwitchName") ? "SwitchName" : "BlockName");
     if (name.empty()) {
       // Larger blocks repeat the hosts of smaller ones; anything else is no topology of a known kind.
-      return fields.contains("AggregatedBlock") ? Status() : bad(kTopology, line, "no SwitchName or BlockName");
+      return fields.contains("AggregatedBlock") ? Status()
+                                                : bad(kTopology, line, "no SwitchName or BlockName");
     }
     const place::SwitchId id = id_of(name);
     const std::string_view list = value(value("Switches").empty() ? "Nodes" : "Switches");
@@ -159,9 +161,9 @@ Result<std::vector<SlurmNode>> parse_sinfo(std::string_view text) {
   for (const place::NamedState& state : states) {
     const bool down = state.state == place::HostState::kDown;
     nodes.push_back({.name = state.host,
-                     .use = down                                      ? SlurmNodeUse::kDown
+                     .use = down                                     ? SlurmNodeUse::kDown
                             : state.state == place::HostState::kFree ? SlurmNodeUse::kIdle
-                                                                      : SlurmNodeUse::kTaken});
+                                                                     : SlurmNodeUse::kTaken});
   }
   const auto by_name = [](const SlurmNode& a, const SlurmNode& b) { return a.name < b.name; };
   std::sort(nodes.begin(), nodes.end(), by_name);

@@ -28,8 +28,8 @@ Time estimate_of(const SlurmJob& job, const JobRequest& request) {
 
 }  // namespace
 
-SlurmView::Impl::Impl(const place::Topology& the_topology, const Cluster& the_cluster, const SlurmState& the_state,
-                      const SlurmOptions& the_options)
+SlurmView::Impl::Impl(const place::Topology& the_topology, const Cluster& the_cluster,
+                      const SlurmState& the_state, const SlurmOptions& the_options)
     : topology(the_topology), cluster(the_cluster), state(the_state), options(the_options) {
   for (std::size_t h = 0; h < cluster.hosts(); ++h) {
     ids.emplace(cluster.names[h], static_cast<HostId>(h));
@@ -68,7 +68,8 @@ const JobSpec* SlurmView::Impl::keep(JobSpec spec) {
 }
 
 const Zone* SlurmView::Impl::zone_of(JobId job) const {
-  const auto found = std::find_if(zones.begin(), zones.end(), [&](const Zone& zone) { return zone.job == job; });
+  const auto found =
+      std::find_if(zones.begin(), zones.end(), [&](const Zone& zone) { return zone.job == job; });
   return found == zones.end() ? nullptr : &*found;
 }
 
@@ -116,7 +117,8 @@ void SlurmView::Impl::see_running(const SlurmJob& job) {
       ++occupants[static_cast<std::size_t>(id->second)];
     }
   }
-  DrivenJob mine{.slurm = &job, .spec = nullptr, .request = {}, .note = parse_note(job.admin_comment), .placed = {}};
+  DrivenJob mine{
+      .slurm = &job, .spec = nullptr, .request = {}, .note = parse_note(job.admin_comment), .placed = {}};
   Result<JobRequest> request = parse_request(job.comment);
   // The planner moves only what it has started itself.
   const bool placed_here = mine.note.kind == NoteKind::kPlaced || mine.note.kind == NoteKind::kLeaving;
@@ -137,7 +139,8 @@ void SlurmView::Impl::see_running(const SlurmJob& job) {
   run.leaving = job.phase == SlurmPhase::kCompleting ||
                 (mine.note.kind == NoteKind::kLeaving && mine.note.since >= job.start);
   const Time checkpoint = mine.request.checkpoint;
-  run.safe = checkpoint > 0 ? job.start + std::max<Time>(0, state.now - job.start) / checkpoint * checkpoint : job.start;
+  run.safe = checkpoint > 0 ? job.start + std::max<Time>(0, state.now - job.start) / checkpoint * checkpoint
+                            : job.start;
   if (ours) {
     driven.emplace(job.id, std::move(mine));
   }
@@ -168,7 +171,8 @@ std::vector<HostId> SlurmView::Impl::placement_of(const SlurmJob& job, const Dri
 }
 
 void SlurmView::Impl::see_pending(const SlurmJob& job) {
-  DrivenJob mine{.slurm = &job, .spec = nullptr, .request = {}, .note = parse_note(job.admin_comment), .placed = {}};
+  DrivenJob mine{
+      .slurm = &job, .spec = nullptr, .request = {}, .note = parse_note(job.admin_comment), .placed = {}};
   const bool planners = mine.note.kind != NoteKind::kNone && mine.note.kind != NoteKind::kRejected;
   if (!job.held && !planners) {
     aside.emplace_back(job.id, "not held: Slurm schedules it itself");

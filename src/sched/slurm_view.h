@@ -40,7 +40,8 @@ struct SlurmView::Impl {
 
   // slurm_carry_out.cc
   /// Names in rank order of row-major cells, and back.
-  [[nodiscard]] std::vector<std::string> ranked_names(const DrivenJob& driven, std::span<const HostId> hosts) const;
+  [[nodiscard]] std::vector<std::string> ranked_names(const DrivenJob& driven,
+                                                      std::span<const HostId> hosts) const;
   [[nodiscard]] std::optional<SlurmCommand> host_file(const DrivenJob& driven,
                                                       const std::vector<std::string>& ranked) const;
   [[nodiscard]] SlurmZone reservation_of(const Zone& zone) const;
@@ -76,9 +77,9 @@ struct SlurmView::Impl {
   std::vector<WaitingJob> waiting;
   std::vector<RunningJob> running;
   std::vector<Zone> zones;
-  std::map<JobId, DrivenJob> driven;    ///< waiting, released or running
-  std::vector<JobId> released;          ///< placed, not held, not started
-  std::vector<JobId> astray;            ///< not held although nobody placed them
+  std::map<JobId, DrivenJob> driven;  ///< waiting, released or running
+  std::vector<JobId> released;        ///< placed, not held, not started
+  std::vector<JobId> astray;          ///< not held although nobody placed them
   std::map<JobId, std::string> rejected;
   std::vector<std::pair<JobId, std::string>> aside;
 };

@@ -15,8 +15,10 @@ bool Cycle::vacant(const Zone& zone, const JobSpec& job) const {
 }
 
 void Cycle::keep_zone(const Zone& zone) {
-  board_.hold(zone.hosts,
-              {.arrival = zone.arrival, .end = zone.end, .planned = zone.kind == ZoneKind::kPlanned});
+  board_.hold(zone.hosts, {.arrival = zone.arrival,
+                           .end = zone.end,
+                           .planned = zone.kind == ZoneKind::kPlanned,
+                           .job = zone.job});
   zoned_.push_back(zone.job);
 }
 
@@ -53,18 +55,41 @@ double Cycle::zone_objective(const JobSpec& job, std::span<const HostId> hosts) 
 }
 
 bool Cycle::usable_at(HostId host, const JobSpec& job, Time arrival, Time estimate) {
-  if (!board_.up(host) || board_.cluster().gpus[static_cast<std::size_t>(host)] < job.gpus ||
-      !board_.clear(host, arrival, estimate, true)) {
-    return false;
-  }
-  const auto gone = [&](const RunningJob* run) {
-    return (run->job->preemptible && !run->job->planned()) || expected_end(*run, board_.now()) <= arrival;
-  };
-  const auto runs = board_.running_on(host);
+  return stays_until(host, job) <= arrival && board_.clear(host, arrival, estimate, true, job.id);
+}
+
+Time Cycle::stays_until(HostId host, const JobSpec& job) {
   const bool started_now = std::any_of(plan_.starts.begin(), plan_.starts.end(), [&](const Start& started) {
     return std::find(started.hosts.begin(), started.hosts.end(), host) != started.hosts.end();
   });
-  return !started_now && std::all_of(runs.begin(), runs.end(), gone);
+  if (started_now || !board_.up(host) || board_.cluster().gpus[static_cast<std::size_t>(host)] < job.gpus) {
+    return kNever;
+  }
+  Time last = board_.now();
+  for (const RunningJob* run : board_.running_on(host)) {
+    if (!run->job->preemptible || run->job->planned()) {
+      last = std::max(last, expected_end(*run, board_.now()));
+    }
+  }
+  return last;
+}
+
+Time Cycle::zone_arrival(const WaitingJob& entry) {
+  const Time wanted = std::max(entry.job->arrival, board_.now());
+  std::vector<Time> from;
+  for (HostId host = 0; host < static_cast<HostId>(board_.hosts()); ++host) {
+    const Time stays = stays_until(host, *entry.job);
+    if (stays < kNever) {
+      from.push_back(std::max(wanted, stays));
+    }
+  }
+  const auto nodes = static_cast<std::size_t>(entry.job->nodes);
+  if (from.size() < nodes) {
+    return kNever;
+  }
+  const auto last = from.begin() + static_cast<std::ptrdiff_t>(nodes) - 1;
+  std::nth_element(from.begin(), last, from.end());
+  return *last;
 }
 
 double Cycle::disturbance(HostId host, Time arrival) {
@@ -130,11 +155,11 @@ void Cycle::settle_planned(const Zone& zone, const WaitingJob& entry) {
     plan_.releases.push_back(zone.job);
     return;
   }
+  if (board_.now() >= entry.job->arrival && vacant(*valid, *entry.job)) {
+    start_zone(*valid, entry);
+    return;
+  }
   if (board_.now() >= valid->arrival) {
-    if (vacant(*valid, *entry.job)) {
-      start_zone(*valid, entry);
-      return;
-    }
     empty_zone(*valid, *entry.job);
   }
   if (valid->hosts != zone.hosts) {
@@ -173,9 +198,12 @@ void Cycle::settle_zones() {
   }
 }
 
-void Cycle::plan_zone(const WaitingJob& entry) {
+void Cycle::plan_zone(const WaitingJob& entry, Time before) {
   const JobSpec& job = *entry.job;
-  const Time arrival = std::max(job.arrival, board_.now());
+  const Time arrival = zone_arrival(entry);
+  if (arrival >= before) {
+    return;
+  }
   candidates_.clear();
   for (HostId host = 0; host < static_cast<HostId>(board_.hosts()); ++host) {
     if (usable_at(host, job, arrival, entry.estimate)) {
@@ -204,10 +232,24 @@ void Cycle::plan_zones() {
     if (!entry.job->planned()) {
       break;
     }
-    if (!has_zone(entry.job->id)) {
-      plan_zone(entry);
+    const JobId id = entry.job->id;
+    const auto zone = std::find_if(snapshot_.zones.begin(), snapshot_.zones.end(),
+                                   [&](const Zone& other) { return other.job == id; });
+    if (!has_zone(id)) {
+      plan_zone(entry, kNever);
+    } else if (zone != snapshot_.zones.end() && zone->arrival > std::max(entry.job->arrival, board_.now()) &&
+               !settled_in_this_cycle(id)) {
+      // A zone that comes too late for its job is given up for an earlier one, and for nothing else.
+      plan_zone(entry, zone->arrival);
     }
   }
+}
+
+bool Cycle::settled_in_this_cycle(JobId job) const {
+  const auto is_it = [&](const auto& entry) { return entry.job == job; };
+  return std::any_of(plan_.starts.begin(), plan_.starts.end(), is_it) ||
+         std::any_of(plan_.reserves.begin(), plan_.reserves.end(), is_it) ||
+         std::find(plan_.releases.begin(), plan_.releases.end(), job) != plan_.releases.end();
 }
 
 }  // namespace rudder::sched

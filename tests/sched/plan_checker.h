@@ -74,7 +74,7 @@ class PlanChecker {
       }
       const auto changed = std::find_if(plan.reserves.begin(), plan.reserves.end(),
                                         [&](const Zone& other) { return other.job == zone.job; });
-      if (changed == plan.reserves.end()) {
+      if (changed == plan.reserves.end() || changed->arrival < zone.arrival) {
         continue;
       }
       for (std::size_t i = 0; i < zone.hosts.size(); ++i) {

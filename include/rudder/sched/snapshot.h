@@ -40,6 +40,7 @@ struct RunningJob {
 enum class ZoneKind : std::uint8_t {
   kPlanned,  ///< of a planned job, made when it was announced
   kClaim,    ///< of a gang whose victims are leaving
+  kOutside,  ///< held by the cluster for somebody whom the planner does not know; never changed by it
 };
 
 /// Hosts that a waiting gang will have at `arrival`. The only way in which a waiting job holds anything, and
@@ -47,7 +48,7 @@ enum class ZoneKind : std::uint8_t {
 struct Zone {
   JobId job = 0;
   ZoneKind kind = ZoneKind::kPlanned;
-  Time arrival = 0;
+  Time arrival = 0;           ///< of a planned job: its own, or the earliest later time with enough hosts
   Time end = 0;               ///< arrival and the job's estimate
   Time expires = 0;           ///< dropped when its job has not started by then
   std::vector<HostId> hosts;  ///< in rank order: row-major cells of the job's grid
