@@ -276,6 +276,9 @@ void arrange(const Canonical& problem, double alpha, Cells& cells) {
 
 Result<Cells> realise(std::span<const std::int32_t> capacities, Grid grid, Spread spread, double alpha,
                       const SolveLimits& limits) {
+  if (!(alpha >= 0 && alpha <= 1)) {
+    return Error{Errc::kInvalidArgument, fmt::format("alpha is {}; 0 to 1", alpha)};
+  }
   RUDDER_ASSIGN(const Canonical problem, canonical(capacities, grid));
   for (Witness& witness : solve_instance(problem.instance, limits).witnesses) {
     if (witness.spread == spread) {

@@ -136,7 +136,9 @@ TEST(Realise, BlocksOfTheFourByFourExample) {
               testing::ElementsAre(0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3));
 }
 
-TEST(Realise, RefusesPairsOffTheFrontier) {
+TEST(Realise, RefusesPairsOffTheFrontierAndWrongWeights) {
+  EXPECT_EQ(realise(std::vector<std::int32_t>{4, 4}, {2, 2}, {.S = 1, .Q = 2}, 1.5).error().code,
+            Errc::kInvalidArgument);
   EXPECT_EQ(realise(std::vector<std::int32_t>{4, 4}, {2, 2}, {.S = 2, .Q = 2}, 0.5).error().code,
             Errc::kInvalidArgument);
 }

@@ -62,7 +62,7 @@ struct SolveLimits {
 /// Cells with at most the spread of a point of `solve_frontier` on the same arguments, and with the
 /// tie-breaks for this alpha: mean spread of lines, few cuts along rows and columns, the largest minipods
 /// untouched. Deterministic. Errors: as `solve_frontier`; kInvalidArgument when the spread is no point of the
-/// frontier.
+/// frontier or alpha is not in 0 to 1.
 [[nodiscard]] Result<Cells> realise(std::span<const std::int32_t> capacities, Grid grid, Spread spread,
                                     double alpha, const SolveLimits& limits = {});
 
