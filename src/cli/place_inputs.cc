@@ -37,7 +37,7 @@ void TopologyInput::add_options(OptionTable& options) {
                  "Hosts without a known domain: an error, minipods of their own, or left out");
   options.path(
       "state", state_,
-      "States of hosts: output of scontrol show node --json or sinfo --json, or lines HOSTS [STATE]; "
+      "States of hosts: output of sinfo --json or scontrol show node [--json], or lines HOSTS [STATE]; "
       "hosts that it leaves out are down");
   options.choice("strangers", strangers_, {"error", "count"},
                  "Hosts with a state that the topology lacks: an error, or said and ignored");

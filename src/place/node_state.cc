@@ -102,12 +102,35 @@ class StateReader {
     }
     const json* list = member(document, "nodes");
     if (list == nullptr || !list->is_array()) {
-      return fail({}, "expected \"nodes\" or \"sinfo\" (scontrol show node --json, sinfo --json)");
+      return fail({}, "expected \"nodes\" or \"sinfo\" (sinfo --json, scontrol show node --json)");
     }
     for (std::size_t i = 0; i < list->size(); ++i) {
       RUDDER_TRY(node_entry((*list)[i], fmt::format("nodes[{}]", i)));
     }
     return {};
+  }
+
+  /// `scontrol show node`, with or without -o: words of a node follow its NodeName=. A reason comes after the
+  /// state and is anybody's text, so only the first State= counts.
+  Status read_scontrol(std::string_view text) {
+    std::string_view node;
+    std::string place;
+    Lines lines(text);
+    for (std::string_view line; lines.next(line);) {
+      for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
+        if (word.starts_with("NodeName=")) {
+          if (!node.empty()) {
+            return fail(place, fmt::format("node '{}' has no State=", node.substr(0, 80)));
+          }
+          place = fmt::format("line {}", lines.number());
+          node = word.substr(word.find('=') + 1);
+        } else if (word.starts_with("State=") && !node.empty()) {
+          RUDDER_TRY(add(node, state_of_words(word.substr(word.find('=') + 1)), place));
+          node = {};
+        }
+      }
+    }
+    return node.empty() ? Status() : fail(place, fmt::format("node '{}' has no State=", node.substr(0, 80)));
   }
 
   Status read_list(std::string_view text) {
@@ -200,7 +223,10 @@ Result<std::vector<NamedState>> parse_states(const std::string& where, std::stri
   const std::string_view start = trim(text.substr(0, 4096));
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string_view::npos && start[first] == '{';
-  RUDDER_TRY(is_json ? reader.read_json(text) : reader.read_list(text));
+  const bool is_scontrol = first != std::string_view::npos && start.substr(first).starts_with("NodeName=");
+  RUDDER_TRY(is_json       ? reader.read_json(text)
+             : is_scontrol ? reader.read_scontrol(text)
+                           : reader.read_list(text));
   return reader.take();
 }
 

@@ -27,7 +27,7 @@ std::string failure(std::string_view text) {
   return list.ok() ? "none" : list.error().message;
 }
 
-TEST(States, ReadsScontrolOfSlurm2205) {
+TEST(States, ReadsSinfoOfSlurm2205) {
   EXPECT_THAT(states(R"({"meta": {"Slurm": {"version": {"major": 22}}}, "errors": [], "nodes": [
       {"name": "n1", "state": "idle", "state_flags": [], "partitions": ["p"], "cpus": 8},
       {"name": "n2", "state": "idle", "state_flags": ["DRAIN"]},
@@ -50,6 +50,16 @@ TEST(States, ReadsSinfoWithTheWorstOfSeveralPartitions) {
       {"node": {"state": ["IDLE"]}, "nodes": {"idle": 2, "hostnames": ["x"], "nodes": ["n1", "n2"]}},
       {"node": {"state": ["MIXED"]}, "nodes": {"nodes": ["n2"]}}]})"),
               ElementsAre("n1 free", "n2 busy"));
+}
+
+TEST(States, ReadsScontrolsText) {
+  EXPECT_THAT(states("NodeName=n1 Arch=x86_64 CoresPerSocket=1 \n   OS=Linux 6.1 #1 SMP\n   State=IDLE "
+                     "ThreadsPerCore=1\n"
+                     "   Reason=x State=DOWN\n\nNodeName=n2 CPUAlloc=2 State=MIXED+DRAIN Weight=1\n"
+                     "NodeName=n3 State=ALLOCATED\n"),
+              ElementsAre("n1 free", "n2 down", "n3 busy"));
+  EXPECT_THAT(failure("NodeName=n1 CPUAlloc=2\nNodeName=n2 State=IDLE\n"),
+              HasSubstr("state.json: line 1: node 'n1' has no State="));
 }
 
 TEST(States, ReadsLists) {

@@ -70,9 +70,11 @@ struct NamedState {
 };
 
 /// States of hosts, one entry a host (the worst of several), from
-/// - `scontrol show node --json` and `sinfo --json` of Slurm 22.05 ("state": "idle" with "state_flags") and
-/// of
-///   newer ones ("state": ["IDLE", "DRAIN"], nodes named in "nodes": {"nodes": [...]});
+/// - `sinfo --json` of Slurm 22.05 ("nodes" with "state": "idle" and "state_flags"), `sinfo --json` of newer
+/// ones
+///   ("sinfo" with "node": {"state": ["IDLE"]} and "nodes": {"nodes": [...]}), `scontrol show node --json`
+///   of 23.02 and newer ("nodes" with "state": ["IDLE", "DRAIN"]);
+/// - `scontrol show node` as text, with or without -o;
 /// - a list of lines "HOSTS [STATE]" with `sinfo -h -N -o '%N %T'` spellings; without a state: free.
 /// Free is idle alone. Allocated, mixed, completing, planned, reserved and the like are busy; down, drained,
 /// draining, failing, not responding, powered down, in maintenance and the like are down.
