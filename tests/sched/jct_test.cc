@@ -121,7 +121,7 @@ TEST(Jct, WhatHappensAfterTheSplitDoesNotChangeTheModel) {
 TEST(Jct, HistoryHoldsOnlyWhatHadEnded) {
   Trace trace = tellable(3, 1);
   for (TraceJob& job : trace.jobs) {
-    job.spec.user = "a";
+    job.spec.user.assign(1, 'a');
   }
   trace.jobs[0].duration = 120;   // ends exactly when job 1 comes
   trace.jobs[1].duration = 5000;  // runs on when job 2 comes
