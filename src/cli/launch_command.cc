@@ -64,7 +64,9 @@ class Launch final : public Command {
       say(fmt::format("rudder: {}; the other ranks were stopped", exit.describe()));
       return exit.code;
     }
-    if (result.received_signal != 0) {
+    const bool failed = std::any_of(result.exits.begin(), result.exits.end(),
+                                    [](const launch::Exit& exit) { return exit.failed(); });
+    if (result.received_signal != 0 && failed) {
       say(fmt::format("rudder: stopped by signal {}", result.received_signal));
       return 128 + result.received_signal;
     }

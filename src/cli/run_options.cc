@@ -36,7 +36,13 @@ void add_model_options(OptionTable& table, train::TrainOptions& options) {
   table.choice("model", options.model, {"sage", "gcn", "gat"}, "Graph neural network");
   table.integer<std::size_t>("hidden", options.hidden, 1, 65536, "Width of hidden layers");
   table.integer<std::size_t>("heads", options.heads, 1, 1024, "Attention heads of hidden layers (gat)");
-  table.real("learning-rate", options.learning_rate, 1e-9, 10, "Of Adam");
+  table.real("learning-rate", options.learning_rate, 1e-9, 10, "Of Adam; the highest of the run");
+  table.choice("schedule", options.schedule, {"constant", "cosine", "linear"},
+               "Of the learning rate: cosine and linear fall to 0 over the run");
+  table.integer<std::uint64_t>("warmup-steps", options.warmup_steps, 0, std::uint64_t{1} << 40,
+                               "Steps in which the learning rate grows from 0");
+  table.real("weight-decay", options.weight_decay, 0, 1, "Decoupled from the gradient (AdamW)");
+  table.real("clip-norm", options.clip_norm, 0, 1e9, "Largest norm of the gradient; 0 sets no limit");
   table.real("dropout", options.dropout, 0, 0.99, "Share of hidden values dropped in training");
 }
 

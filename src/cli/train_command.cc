@@ -49,6 +49,15 @@ class Train final : public Command {
         "Token-bucket limit of this rank's data-plane link, each way (gradients are not limited by it)");
     options().toggle("no-evaluation", skip_evaluation_, "Do not compute validation and test accuracy");
     options().path("run", train_.run_directory, "Run folder: run.json, metrics.jsonl, result.json");
+    options().path(
+        "checkpoint", train_.checkpoint_directory,
+        "Folder for checkpoints; with one, SIGTERM and SIGINT end the run with a checkpoint and code 0");
+    options().integer<std::uint64_t>("checkpoint-steps", train_.checkpoint_steps, 0, std::uint64_t{1} << 40,
+                                     "Steps between checkpoints; 0: one after each epoch");
+    options().integer<std::size_t>("checkpoint-keep", train_.checkpoint_keep, 1, 1'000'000,
+                                   "Newest checkpoints to keep");
+    options().toggle("resume", train_.resume,
+                     "Go on from the newest checkpoint, bit for bit; from the start when there is none");
     options().path("trace", trace_, "Write the run's accesses as a trace file, on rank 0");
     options().text("host", "NAME", host_, "This host's name in messages");
     add_json_option();
@@ -59,6 +68,12 @@ class Train final : public Command {
 
   Result<int> run(const Program& program) override {
     train::select_blas_kernels(program.arguments);  // may start the program again
+    if (train_.resume && train_.checkpoint_directory.empty()) {
+      return Error{Errc::kInvalidArgument, "--resume needs --checkpoint DIR"};
+    }
+    if (train_.resume && !trace_.empty()) {
+      return Error{Errc::kInvalidArgument, "--trace holds whole runs; it does not go with --resume"};
+    }
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
     train::RankInfo who{.rank = environment.rank,
                         .world = environment.world,
@@ -96,7 +111,9 @@ class Train final : public Command {
     if (!train_.run_directory.empty()) {
       RUDDER_TRY(write_run_result(train_.run_directory, result));
     }
-    if (!trace_.empty()) {
+    if (result.stopped) {
+      say(fmt::format("stopped after {} steps; --resume goes on from there", result.step_losses.size()));
+    } else if (!trace_.empty()) {
       RUDDER_TRY(write_trace(result));
     }
     if (json()) {

@@ -19,6 +19,7 @@ sample::StreamOptions stream_options(const FeedInputs& inputs, const FeedOptions
   sample::StreamOptions out;
   out.rank = inputs.rank;
   out.epochs = options.epochs;
+  out.first_step = options.first_step;
   out.fanout = options.fanout;
   out.threads = sampling_threads;
   out.ahead = options.depth + 2 * sampling_threads;

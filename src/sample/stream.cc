@@ -57,7 +57,8 @@ struct SampleStream::Impl {
       : topology(graph), schedule(batches), options(std::move(choices)), orders(batches, options.rank) {
     RUDDER_CHECK(options.rank < schedule.world(), "a stream's rank is beyond the schedule's world");
     options.ahead = std::max<std::size_t>(options.ahead, 1);
-    total = std::uint64_t{options.epochs} * schedule.steps_per_epoch();
+    const std::uint64_t all = std::uint64_t{options.epochs} * schedule.steps_per_epoch();
+    total = all - std::min(options.first_step, all);
     ready.resize(options.threads == 0 ? 0 : options.ahead);
     if (options.threads == 0) {
       own_sampler.emplace(topology, options.fanout, schedule.seed());
@@ -84,7 +85,8 @@ struct SampleStream::Impl {
     arrived.notify_all();
   }
 
-  [[nodiscard]] BatchKey key_of(std::uint64_t step) const {
+  [[nodiscard]] BatchKey key_of(std::uint64_t index) const {
+    const std::uint64_t step = options.first_step + index;
     const std::uint32_t steps = schedule.steps_per_epoch();
     return {static_cast<std::uint32_t>(step / steps), static_cast<std::uint32_t>(step % steps), options.rank};
   }

@@ -146,6 +146,12 @@ void adam_step(const Adam& adam, std::uint64_t step, std::span<const float> grad
   const auto rest1 = static_cast<float>(1 - adam.beta1);
   const auto rest2 = static_cast<float>(1 - adam.beta2);
   const auto epsilon = static_cast<float>(adam.epsilon);
+  if (adam.weight_decay > 0) {
+    const auto kept = static_cast<float>(1 - adam.learning_rate * adam.weight_decay);
+    for (float& parameter : parameters) {
+      parameter *= kept;
+    }
+  }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const float g = gradient[i];
     mean[i] = beta1 * mean[i] + rest1 * g;

@@ -68,6 +68,7 @@ struct Adam {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double weight_decay = 0;  ///< each parameter loses learning_rate x this share of itself first (AdamW)
 };
 void adam_step(const Adam& adam, std::uint64_t step, std::span<const float> gradient, std::span<float> mean,
                std::span<float> square, std::span<float> parameters);

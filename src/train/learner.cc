@@ -2,6 +2,7 @@
 #include "train/learner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -63,8 +64,29 @@ class TorchLearner final : public Learner {
   }
 
   void update() override {
-    const Adam adam{.learning_rate = options_.learning_rate};
-    adam_step(adam, ++steps_, gradient(), mean_, square_, model_->parameters());
+    ++steps_;
+    clip(gradient());
+    const Adam adam{.learning_rate = rate_at(options_.learning_rate, steps_),
+                    .weight_decay = options_.weight_decay};
+    adam_step(adam, steps_, gradient(), mean_, square_, model_->parameters());
+  }
+
+  LearnerState state() const override {
+    const std::span<const float> values = model_->parameters();
+    return {steps_, {values.begin(), values.end()}, mean_, square_};
+  }
+
+  Status restore(const LearnerState& state) override {
+    const std::size_t count = mean_.size();
+    if (state.parameters.size() != count || state.mean.size() != count || state.square.size() != count) {
+      return Error{Errc::kInvalidData,
+                   fmt::format("a state of {} parameters for a model of {}", state.parameters.size(), count)};
+    }
+    std::ranges::copy(state.parameters, model_->parameters().begin());
+    mean_ = state.mean;
+    square_ = state.square;
+    steps_ = state.updates;
+    return {};
   }
 
   Status infer_layer(std::size_t k, const sample::Mfg& mfg, std::span<const float> degrees,
@@ -91,6 +113,23 @@ class TorchLearner final : public Learner {
   std::span<float> gradient_and_passengers() override { return model_->gradient(); }
 
  private:
+  void clip(std::span<float> gradient) const {
+    if (options_.clip_norm <= 0) {
+      return;
+    }
+    double square = 0;
+    for (const float g : gradient) {
+      square += static_cast<double>(g) * static_cast<double>(g);
+    }
+    const double norm = std::sqrt(square);
+    if (norm > options_.clip_norm) {
+      const auto factor = static_cast<float>(options_.clip_norm / norm);
+      for (float& g : gradient) {
+        g *= factor;
+      }
+    }
+  }
+
   float forward_backward(const Lesson& lesson) {
     const at::AutoGradMode with_gradients(true);
     const sample::BatchKey& key = lesson.batch->key;
@@ -121,12 +160,12 @@ class TorchLearner final : public Learner {
 
 Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) {
   if (options.threads == 0 || !(options.dropout >= 0 && options.dropout < 1) ||
-      !(options.learning_rate > 0)) {
+      !(options.learning_rate.peak > 0)) {
     return Error{
         Errc::kInvalidArgument,
         fmt::format("threads must be at least 1, dropout in [0, 1) and learning rate positive; got {}, {} "
                     "and {}",
-                    options.threads, options.dropout, options.learning_rate)};
+                    options.threads, options.dropout, options.learning_rate.peak)};
   }
   auto learner = std::make_unique<TorchLearner>(options);
   RUDDER_TRY(learner->open());

@@ -7,10 +7,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "rudder/core/dtype.h"
 #include "rudder/core/result.h"
 #include "rudder/sample/sampler.h"
+
+#include "train/learning_rate.h"
 
 namespace rudder::train {
 
@@ -21,10 +24,18 @@ struct LearnerOptions {
   std::size_t classes = 0;
   std::size_t layers = 2;
   std::size_t heads = 4;
-  double learning_rate = 0.003;
+  LearningRate learning_rate = {};
+  double weight_decay = 0;  ///< decoupled from the gradient (AdamW, Loshchilov and Hutter 2019)
+  double clip_norm = 0;     ///< the gradient's largest L2 norm; 0: no limit
   double dropout = 0.5;
   std::uint64_t seed = 1;
   std::size_t threads = 1;
+};
+
+/// What update() has changed since the start.
+struct LearnerState {
+  std::uint64_t updates = 0;
+  std::vector<float> parameters, mean, square;  ///< equally long; Adam's moments
 };
 
 /// A batch to learn from; what it views must live through the call.
@@ -50,8 +61,11 @@ class Learner {
 
   /// Mean cross-entropy over the seeds; sets gradient() to `weight` times its derivative.
   [[nodiscard]] virtual Result<float> learn(const Lesson& lesson) = 0;
-  /// One Adam step along gradient(), which the caller may have summed over ranks.
+  /// One Adam step along gradient(), which the caller may have summed over ranks and which is clipped.
   virtual void update() = 0;
+  [[nodiscard]] virtual LearnerState state() const = 0;
+  /// Goes on from a state of a learner with the same options; an error when its sizes differ.
+  [[nodiscard]] virtual Status restore(const LearnerState& state) = 0;
 
   /// Layer k without dropout: rows of mfg.sources → rows of mfg.destinations.
   [[nodiscard]] virtual Status infer_layer(std::size_t k, const sample::Mfg& mfg,

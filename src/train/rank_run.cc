@@ -14,7 +14,6 @@
 #include "rudder/cache/buffer_size.h"
 #include "rudder/core/files.h"
 #include "rudder/core/machine.h"
-#include "rudder/core/sha256.h"
 #include "rudder/dataplane/feed.h"
 #include "rudder/metrics/json_lines.h"
 #include "rudder/metrics/step_times.h"
@@ -26,6 +25,7 @@
 #include "train/evaluate.h"
 #include "train/learner.h"
 #include "train/neighborhood.h"
+#include "train/run_progress.h"
 #include "train/run_totals.h"
 
 namespace rudder::train {
@@ -65,7 +65,6 @@ struct EpochSums {
   metrics::StepTimes times;
   cache::Counts counts;
   dataplane::Transfer moved;
-  double loss = 0;  ///< of global batches
 };
 
 class RankRun {
@@ -89,8 +88,10 @@ class RankRun {
   Status run_inside(std::unique_ptr<transport::Transport> transport) {
     RUDDER_TRY(open());
     RUDDER_TRY(meet(std::move(transport)));
-    for (std::uint32_t epoch = 0; epoch < options_.epochs; ++epoch) {
-      RUDDER_TRY(train_epoch(epoch));
+    RUDDER_TRY(progress_->resume(*collective_, *learner_));
+    RUDDER_TRY(start_feed());
+    while (!progress_->done() && !stopped_) {
+      RUDDER_TRY(train_epoch());
     }
     return finish();
   }
@@ -100,17 +101,24 @@ class RankRun {
     RUDDER_ASSIGN(part_, graph_.open_part(who_.rank));
     RUDDER_TRY(check_labels(graph_, *part_));
     RUDDER_ASSIGN(schedule_, make_schedule(graph_, options_));
-    LearnerOptions learning{.model = options_.model,
-                            .features = graph_.meta().features,
-                            .hidden = options_.hidden,
-                            .classes = static_cast<std::size_t>(graph_.meta().classes),
-                            .layers = options_.fanout.size(),
-                            .heads = options_.heads,
-                            .learning_rate = options_.learning_rate,
-                            .dropout = options_.dropout,
-                            .seed = options_.seed,
-                            .threads = options_.threads};
+    LearnerOptions learning{
+        .model = options_.model,
+        .features = graph_.meta().features,
+        .hidden = options_.hidden,
+        .classes = static_cast<std::size_t>(graph_.meta().classes),
+        .layers = options_.fanout.size(),
+        .heads = options_.heads,
+        .learning_rate = {.peak = options_.learning_rate,
+                          .schedule = options_.schedule,
+                          .warmup_steps = options_.warmup_steps,
+                          .total_steps = schedule_->steps_per_epoch() * std::uint64_t{options_.epochs}},
+        .weight_decay = options_.weight_decay,
+        .clip_norm = options_.clip_norm,
+        .dropout = options_.dropout,
+        .seed = options_.seed,
+        .threads = options_.threads};
     RUDDER_ASSIGN(learner_, Learner::create(learning));
+    progress_.emplace(options_, who_, graph_, schedule_->steps_per_epoch());
     if (!options_.run_directory.empty() && who_.rank == 0) {
       RUDDER_TRY(make_directories(options_.run_directory));
       RUDDER_ASSIGN(metrics_, metrics::JsonLines::open(options_.run_directory / "metrics.jsonl"));
@@ -131,10 +139,16 @@ class RankRun {
       blamed_ = !failed.empty();
       return blamed_ ? Error{Errc::kPeer, fmt::format("failed: {}", fmt::join(failed, "; "))} : Status();
     });
+    // Nobody pulls before all rows are published.
+    return collective_->barrier();
+  }
+
+  Status start_feed() {
     dataplane::FeedOptions feeding{.policy = options_.policy,
                                    .settings = options_.settings,
                                    .fanout = options_.fanout,
                                    .epochs = options_.epochs,
+                                   .first_step = progress_->next_step(),
                                    .batch = options_.batch,
                                    .threads = options_.threads,
                                    .depth = options_.depth};
@@ -145,24 +159,27 @@ class RankRun {
     }
     RUDDER_ASSIGN(feed_,
                   dataplane::make_embedded_feed(graph_, *part_, *schedule_, *plane_, who_.rank, feeding));
-    // Nobody pulls before all rows are published.
-    return collective_->barrier();
+    return {};
   }
 
-  Status train_epoch(std::uint32_t epoch) {
+  /// The rest of the epoch at hand.
+  Status train_epoch() {
     EpochSums sums;
+    const std::uint32_t epoch = progress_->epoch();
     TimePoint step_start = steady_clock().now();
-    for (std::uint32_t step = 0; step < schedule_->steps_per_epoch(); ++step) {
+    while (progress_->epoch() == epoch && !progress_->done()) {
       RUDDER_ASSIGN(step_start, train_step(step_start, sums));
+      if (stopped_) {
+        return {};
+      }
     }
-    const std::uint32_t steps = schedule_->steps_per_epoch();
     std::array<std::uint64_t, 6> totals = {sums.counts.requests,  sums.counts.hits,
                                            sums.counts.fetched,   sums.moved.payload_bytes,
                                            sums.moved.wire_bytes, sums.moved.messages};
     RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(totals)));
     RUDDER_ASSIGN(const metrics::StepTimes times, longest_stall(*collective_, sums.times));
     const EpochResult result{.epoch = epoch,
-                             .loss = sums.loss / steps,
+                             .loss = progress_->mean_loss_of_last_epoch(),
                              .seconds = times.total(),
                              .compute_seconds = times.compute,
                              .all_reduce_seconds = times.all_reduce,
@@ -173,7 +190,7 @@ class RankRun {
                              .payload_bytes = totals[3],
                              .wire_bytes = totals[4],
                              .messages = totals[5]};
-    result_.epochs.push_back(result);
+    progress_->finish_epoch(result, *learner_);
     run_counts_ += sums.counts;
     if (metrics_) {
       RUDDER_TRY(metrics_->write(to_json(result)));
@@ -196,12 +213,18 @@ class RankRun {
     passengers[1] = stopping ? 1.0F : 0.0F;
     RUDDER_TRY(sum_gradient());
     const TimePoint summed = steady_clock().now();
+    if (passengers[1] > 0 && !options_.checkpoint_directory.empty()) {
+      stopped_ = true;
+      progress_->save(*learner_);
+      return summed;
+    }
     if (passengers[1] > 0) {
       return Error{Errc::kCancelled, fmt::format("stopped in epoch {}, step {}", batch.sampled.key.epoch,
                                                  batch.sampled.key.batch)};
     }
     learner_->update();
-    note(batch, loss, passengers[0], sums);
+    note(batch, sums);
+    progress_->finish_step(loss, passengers[0], *learner_);
     feed_->recycle(std::move(batch));
     const TimePoint end = steady_clock().now();
     sums.times += {.compute = to_seconds(learnt - fed) + to_seconds(end - summed),
@@ -236,12 +259,9 @@ class RankRun {
     return collective_->finish_sums();
   }
 
-  void note(const dataplane::Batch& batch, float loss, float global_loss, EpochSums& sums) {
+  void note(const dataplane::Batch& batch, EpochSums& sums) {
     sums.counts += batch.counts;
     sums.moved += batch.transfer;
-    sums.loss += static_cast<double>(global_loss);
-    loss_bits_.update(std::as_bytes(std::span(&loss, 1)));
-    result_.step_losses.push_back(static_cast<double>(loss));
     result_.step_hit_rates.push_back(batch.counts.requests == 0
                                          ? 1.0
                                          : static_cast<double>(batch.counts.hits) /
@@ -252,11 +272,12 @@ class RankRun {
     result_.policy = options_.policy;
     result_.world = who_.world;
     result_.blas = blas_kernels();
-    result_.loss_digest = loss_bits_.hex();
+    result_.stopped = stopped_;
+    RUDDER_TRY(progress_->report(result_));
     RUDDER_ASSIGN(result_.model_digest, compare_replicas(*collective_, learner_->parameters()));
     RUDDER_ASSIGN(result_.by_rank, gather_counts(*collective_, run_counts_));
     RUDDER_TRY(gather_accesses());
-    if (options_.evaluate) {
+    if (options_.evaluate && !stopped_) {
       RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
       result_.evaluated = true;
       result_.val_accuracy = accuracy.val;
@@ -317,7 +338,8 @@ class RankRun {
   AccessRecord accesses_;  ///< filled by the feed
   std::unique_ptr<dataplane::BatchSource> feed_;
   std::vector<float> degrees_;
-  Sha256 loss_bits_;
+  std::optional<RunProgress> progress_;
+  bool stopped_ = false;
   cache::Counts run_counts_;
   TrainResult result_;
   bool blamed_ = false;  ///< the error at hand names the failed ranks already

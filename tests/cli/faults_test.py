@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from program import Base, SMALL, run, shared_memory, start, wait_for_file
+from program import Base, SMALL, run, run_json, shared_memory, start, wait_for_file
 
 
 class Faults(Base):
@@ -119,6 +119,19 @@ class Faults(Base):
                     self.assertEqual(process.returncode, 128 + sent, err)
                     self.assertIn(f"stopped by signal {sent:d}", err)
                 self.assertEqual(list(folder.iterdir()), [])
+
+    def test_interrupted_and_killed_runs_resume_bit_for_bit(self):
+        words = ["train", self.parts, "--epochs", 40, "--batch", 16, "--hidden", 32]
+        whole = run_json("launch", "-n", 4, "--", *words)["loss_digest"]
+        kept = [*words, "--checkpoint", self.work / "kept", "--checkpoint-steps", 7, "--resume"]
+        for sent in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
+            process = start("launch", "-n", 4, "--", *kept)
+            wait_for_file(self.work, "kept/*.rck")
+            time.sleep(random.uniform(0.5, 2))
+            process.send_signal(sent)  # the launcher's death takes the ranks with it
+            _, err = process.communicate(timeout=60)
+            self.assertIn(process.returncode, (0, -signal.SIGKILL, 128 + sent), err)  # the last: before training began
+        self.assertEqual(run_json("launch", "-n", 4, "--", *kept)["loss_digest"], whole)
 
     def test_a_missing_part_is_one_clear_error(self):
         broken = self.work / "broken"

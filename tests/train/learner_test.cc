@@ -172,7 +172,7 @@ TEST_P(EveryModel, LowersTheLossOnOneBatch) {
   const ModelCase& given = GetParam();
   const Case data(30, 100, 300, given.features, given.classes);
   LearnerOptions given_options = options();
-  given_options.learning_rate = 0.02;
+  given_options.learning_rate.peak = 0.02;
   const auto learner = make_learner(given_options);
   const float first = *learner->learn(data.lesson());
   for (int step = 0; step < 100; ++step) {

@@ -104,6 +104,68 @@ TEST(Trainer, PolicyDepthThreadsAndLinkNeverChangeALossOrTheModel) {
   expect_same("shaped link");
 }
 
+/// A run that is asked to stop when an epoch is done.
+TrainResult interrupted(TrainOptions options, std::uint32_t after_epoch) {
+  std::atomic<bool> stop = false;
+  const auto listener = [&](const EpochResult& epoch) { stop = epoch.epoch == after_epoch; };
+  auto result = train(options, {.world = 2, .host = "here"}, listener, &stop);
+  EXPECT_TRUE(result.ok()) << result.error().message;
+  return result.ok() ? std::move(result).value() : TrainResult{};
+}
+
+class Resume : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(Resume, GoesOnBitForBit) {
+  TrainOptions options = small_run(2);
+  options.epochs = 5;
+  options.schedule = "cosine";
+  options.warmup_steps = 3;
+  options.weight_decay = 0.01;
+  options.clip_norm = 0.5;
+  options.evaluate = true;
+  const TrainResult whole = train_all(options, 2);
+  const auto folder = TemporaryDirectory::create("resume");
+  options.checkpoint_directory = folder->path() / "run";
+  options.checkpoint_steps = GetParam();
+  options.resume = true;  // nothing there: from the beginning
+  const TrainResult first = interrupted(options, 1);
+  EXPECT_TRUE(first.stopped);
+  EXPECT_FALSE(first.evaluated);
+  EXPECT_EQ(first.epochs.size(), 2U);
+  options.policy = "lru";  // decides no loss
+  options.threads = 2;
+  const TrainResult second = interrupted(options, 3);
+  EXPECT_TRUE(second.stopped);
+  const TrainResult last = train_all(options, 2);
+  EXPECT_FALSE(last.stopped);
+  EXPECT_EQ(last.loss_digest, whole.loss_digest);
+  EXPECT_EQ(last.model_digest, whole.model_digest);
+  EXPECT_EQ(last.test_accuracy, whole.test_accuracy);
+  ASSERT_EQ(last.epochs.size(), whole.epochs.size());
+  for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
+    EXPECT_EQ(last.epochs[i].loss, whole.epochs[i].loss);
+  }
+  // A finished run is only evaluated again.
+  EXPECT_EQ(train_all(options, 2).test_accuracy, whole.test_accuracy);
+}
+INSTANTIATE_TEST_SUITE_P(CheckpointSteps, Resume, ::testing::Values(0, 1, 3, 1000));
+
+TEST(Trainer, AFailedRunGoesOnFromItsLastCheckpoint) {
+  TrainOptions options = small_run(2);
+  const TrainResult whole = train_all(options, 2);
+  const auto folder = TemporaryDirectory::create("resume");
+  options.checkpoint_directory = folder->path();
+  options.epochs = 2;  // with a constant rate a run may be made longer
+  train_all(options, 2);
+  options.epochs = 3;
+  options.resume = true;
+  EXPECT_EQ(train_all(options, 2).loss_digest, whole.loss_digest);
+  options.batch = 39;
+  options.dropout = 0.4;
+  EXPECT_THAT(error_of(options, {.world = 2, .host = "here"}).message,
+              AllOf(HasSubstr("batch was 40, is 39"), HasSubstr("dropout was 0.5, is 0.4")));
+}
+
 TEST(Trainer, TheSeedChangesEverything) {
   TrainOptions options = small_run(2);
   const TrainResult first = train_all(options, 2);

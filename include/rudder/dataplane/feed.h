@@ -40,7 +40,7 @@ class BatchSource {
   BatchSource& operator=(const BatchSource&) = delete;
   virtual ~BatchSource() = default;
 
-  /// Batches in the run.
+  /// Batches from the first step to the end of the run.
   [[nodiscard]] virtual std::uint64_t total() const = 0;
   /// The next batch, in order; at most total() calls. Errors name who was waited for, and come back from
   /// every later call.
@@ -55,6 +55,7 @@ struct FeedOptions {
   SlotId slots = 0;  ///< buffer size in rows
   std::vector<int> fanout = {10, 25};
   std::uint32_t epochs = 1;
+  std::uint64_t first_step = 0;  ///< of the run: where a resumed one goes on, with an empty buffer
   std::size_t batch = 512;  ///< seeds a step of this rank, for VIP
   std::size_t threads = 1;  ///< sampling threads
   std::uint32_t depth = 4;  ///< batches asked for, fetched or gathered ahead of the one in training

@@ -18,6 +18,7 @@ namespace rudder::sample {
 struct StreamOptions {
   Rank rank = 0;
   std::uint32_t epochs = 1;
+  std::uint64_t first_step = 0;  ///< of the run, epochs counted through: steps before it are left out
   std::vector<int> fanout;
   std::size_t threads = 1;  ///< 0: sample inside next(), on the caller's thread (nothing runs ahead)
   std::size_t ahead = 8;    ///< batches finished or in work beyond the one delivered last; at least 1 is used
@@ -30,7 +31,7 @@ class SampleStream {
   SampleStream(graph::CscView topology, const Schedule& schedule, StreamOptions options);
   ~SampleStream();
 
-  [[nodiscard]] std::uint64_t total() const noexcept;  ///< batches in the run
+  [[nodiscard]] std::uint64_t total() const noexcept;  ///< batches from first_step to the end of the run
   /// The next batch, or an error: kTimeout when the deadline passes (the same batch can be asked for again),
   /// kCancelled after stop(), kInvalidArgument after total() batches. With threads = 0 nothing is waited for.
   [[nodiscard]] Result<SampledBatch> next(Deadline deadline);

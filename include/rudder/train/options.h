@@ -28,7 +28,11 @@ struct TrainOptions {
   std::vector<int> fanout = {25, 10};  ///< hops from the seeds outwards; its length is the number of layers
   std::size_t batch = 512;             ///< seeds a step of each rank
   std::uint32_t epochs = 5;
-  double learning_rate = 0.003;
+  double learning_rate = 0.003;       ///< the highest of the run
+  std::string schedule = "constant";  ///< of the learning rate: constant, cosine, linear
+  std::uint64_t warmup_steps = 0;     ///< steps in which the learning rate grows linearly
+  double weight_decay = 0;            ///< AdamW's
+  double clip_norm = 0;               ///< largest norm of the gradient; 0: no limit
   double dropout = 0.5;
   std::uint64_t seed = 1;
   std::size_t threads = 1;  ///< of sampling, and of compute kernels; never changes a result
@@ -40,8 +44,12 @@ struct TrainOptions {
   double link_bits_per_second = 0;  ///< token-bucket link; 0: none
   double deadline_seconds = 10;
   bool evaluate = true;
-  bool record_accesses = false;         ///< fill TrainResult::accesses
-  std::filesystem::path run_directory;  ///< gets metrics.jsonl, a line an epoch; empty: none
+  bool record_accesses = false;                ///< fill TrainResult::accesses
+  std::filesystem::path run_directory;         ///< gets metrics.jsonl, a line an epoch; empty: none
+  std::filesystem::path checkpoint_directory;  ///< rank 0 writes checkpoints there; empty: none
+  std::uint64_t checkpoint_steps = 0;          ///< steps between checkpoints; 0: one after each epoch
+  std::size_t checkpoint_keep = 3;             ///< newest ones kept
+  bool resume = false;  ///< go on from the newest checkpoint; from the start when there is none
 };
 
 /// One epoch, summed over all ranks but for the times: those of the rank that stalled longest, whose parts
@@ -67,6 +75,7 @@ struct TrainResult {
   /// Distinct remote rows by rank and step, on rank 0 and only when asked for (1-2 bytes a row travel at the
   /// end).
   std::vector<std::vector<std::vector<NodeId>>> accesses;
+  bool stopped = false;    ///< asked to stop, and a checkpoint was written: the rest is of the part before
   bool evaluated = false;  ///< whether the accuracies were measured
   double val_accuracy = 0, test_accuracy = 0;
   std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of every step's loss on rank 0

@@ -15,7 +15,8 @@ using EpochListener = std::function<void(const EpochResult&)>;
 
 /// Trains and evaluates; blocks. The result is complete on rank 0; other ranks get their own losses and the
 /// summed figures. A peer's failure is an error that names its rank and host, within the deadline. `stop`
-/// (may be null) ends the run between steps with kCancelled. With transport "loopback" this process plays all
+/// (may be null) ends the run between steps: with a checkpoint and a result that says so when there is a
+/// folder for it, else with kCancelled. With transport "loopback" this process plays all
 /// `world` ranks, one thread each.
 [[nodiscard]] Result<TrainResult> train(const TrainOptions& options, const RankInfo& who,
                                         const EpochListener& listener, const std::atomic<bool>* stop);

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_progress.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "rudder/core/log.h"
+#include "rudder/core/sha256.h"
+
+namespace rudder::train {
+namespace {
+
+/// Everything that a loss depends on.
+std::string identity_of(const TrainOptions& options, const RankInfo& who,
+                        const graph::PartitionedGraph& graph) {
+  nlohmann::ordered_json identity = {{"graph", graph.graph_digest()},
+                                     {"partition", graph.digest()},
+                                     {"ranks", who.world},
+                                     {"model", options.model},
+                                     {"hidden", options.hidden},
+                                     {"heads", options.heads},
+                                     {"fanout", options.fanout},
+                                     {"batch", options.batch},
+                                     {"seed", options.seed},
+                                     {"dropout", options.dropout},
+                                     {"learning-rate", options.learning_rate},
+                                     {"schedule", options.schedule},
+                                     {"warmup-steps", options.warmup_steps},
+                                     {"weight-decay", options.weight_decay},
+                                     {"clip-norm", options.clip_norm}};
+  if (options.schedule != "constant") {
+    identity["epochs"] = options.epochs;  // where a falling rate ends
+  }
+  return identity.dump();
+}
+
+/// Values of one rank on all: the others' are zeros, whose integer sum keeps every bit.
+Status broadcast(Collective& collective, std::vector<std::uint64_t>& words) {
+  if (collective.rank() != 0) {
+    std::ranges::fill(words, 0);
+  }
+  return collective.sum(std::span<std::uint64_t>(words));
+}
+
+Status broadcast(Collective& collective, std::vector<float>& values) {
+  std::vector<std::uint64_t> words((values.size() + 1) / 2);
+  std::memcpy(words.data(), values.data(), values.size() * sizeof(float));
+  RUDDER_TRY(broadcast(collective, words));
+  std::memcpy(values.data(), words.data(), values.size() * sizeof(float));
+  return {};
+}
+
+/// Rank 0's status on every rank, its message cut to what a line holds.
+Status agree(Collective& collective, const Status& mine) {
+  constexpr std::size_t kWords = 128;
+  std::vector<std::uint64_t> words(1 + kWords);
+  if (!mine.ok()) {
+    const std::string& text = mine.error().message;
+    words[0] = std::min(text.size(), kWords * sizeof(std::uint64_t));
+    std::memcpy(&words[1], text.data(), words[0]);
+  }
+  RUDDER_TRY(broadcast(collective, words));
+  if (words[0] == 0) {
+    return {};
+  }
+  return Error{Errc::kInvalidArgument, std::string(reinterpret_cast<const char*>(&words[1]), words[0])};
+}
+
+}  // namespace
+
+RunProgress::RunProgress(const TrainOptions& options, const RankInfo& who,
+                         const graph::PartitionedGraph& graph, std::uint32_t steps_per_epoch)
+    : options_(options),
+      who_(who),
+      steps_(steps_per_epoch),
+      total_(std::uint64_t{options.epochs} * steps_per_epoch) {
+  state_.identity = identity_of(options, who, graph);
+  if (!options.checkpoint_directory.empty() && who.rank == 0) {
+    writer_ = std::make_unique<CheckpointWriter>(options.checkpoint_directory, options.checkpoint_keep);
+  }
+}
+
+std::uint32_t RunProgress::epoch() const noexcept {
+  return static_cast<std::uint32_t>(state_.next_step / steps_);
+}
+
+Result<bool> RunProgress::read_newest() {
+  RUDDER_ASSIGN(std::optional<Checkpoint> newest, load_checkpoint(options_.checkpoint_directory));
+  const std::string folder = options_.checkpoint_directory.string();
+  if (!newest) {
+    log_info(fmt::format("{}: no checkpoint; starting from the beginning", folder));
+    return false;
+  }
+  if (const std::string other = identity_difference(newest->identity, state_.identity); !other.empty()) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{}: the checkpoint is of another run: {}", folder, other)};
+  }
+  const std::uint64_t finished = newest->next_step / steps_;
+  if (newest->next_step > total_ || newest->losses.size() != newest->next_step ||
+      newest->epochs.size() != finished) {
+    return Error{
+        Errc::kInvalidData,
+        fmt::format("{}: the checkpoint is at step {} with {} losses and {} epochs; the run has {} steps, {} "
+                    "an epoch",
+                    folder, newest->next_step, newest->losses.size(), newest->epochs.size(), total_, steps_)};
+  }
+  state_ = std::move(*newest);
+  log_info(fmt::format("{}: going on at step {} of {}", folder, state_.next_step, total_));
+  return true;
+}
+
+Status RunProgress::resume(Collective& collective, Learner& learner) {
+  if (!options_.resume) {
+    return {};
+  }
+  state_.learner = learner.state();  // gives the arrays their sizes on every rank
+  const std::size_t parameters = state_.learner.parameters.size();
+  Status mine;
+  bool found = false;
+  if (who_.rank == 0) {
+    const Result<bool> read = read_newest();
+    mine = read.ok() ? Status() : read.error();
+    found = read.ok() && *read;
+    if (mine.ok() && state_.learner.parameters.size() != parameters) {
+      mine = Error{Errc::kInvalidData, fmt::format("{}: the checkpoint has {} parameters, the model {}",
+                                                   options_.checkpoint_directory.string(),
+                                                   state_.learner.parameters.size(), parameters)};
+    }
+  }
+  RUDDER_TRY(agree(collective, mine));
+  RUDDER_TRY(share(collective, found));
+  RUDDER_TRY(learner.restore(state_.learner));
+  state_.learner = {};
+  return {};
+}
+
+Status RunProgress::share(Collective& collective, bool found) {
+  std::vector<std::uint64_t> position = {found ? state_.next_step : 0, state_.learner.updates,
+                                         std::bit_cast<std::uint64_t>(state_.epoch_loss)};
+  RUDDER_TRY(broadcast(collective, position));
+  state_.next_step = position[0];
+  state_.learner.updates = position[1];
+  state_.epoch_loss = std::bit_cast<double>(position[2]);
+  for (std::vector<float>* array :
+       {&state_.learner.parameters, &state_.learner.mean, &state_.learner.square}) {
+    RUDDER_TRY(broadcast(collective, *array));
+  }
+  return {};
+}
+
+void RunProgress::finish_step(float loss, float global_loss, const Learner& learner) {
+  state_.losses.push_back(loss);
+  state_.epoch_loss += static_cast<double>(global_loss);
+  ++state_.next_step;
+  const bool last = state_.next_step % steps_ == 0;
+  if (last) {
+    last_mean_ = state_.epoch_loss / steps_;
+    state_.epoch_loss = 0;
+  } else if (options_.checkpoint_steps > 0 && state_.next_step % options_.checkpoint_steps == 0) {
+    save(learner);
+  }
+}
+
+void RunProgress::finish_epoch(const EpochResult& result, const Learner& learner) {
+  state_.epochs.push_back(result);
+  if (options_.checkpoint_steps == 0 || done() || state_.next_step % options_.checkpoint_steps == 0) {
+    save(learner);
+  }
+}
+
+void RunProgress::save(const Learner& learner) {
+  if (writer_) {
+    Checkpoint checkpoint = state_;
+    checkpoint.learner = learner.state();
+    writer_->submit(std::move(checkpoint));
+  }
+}
+
+Status RunProgress::report(TrainResult& result) {
+  Sha256 digest;
+  digest.update(std::as_bytes(std::span(state_.losses)));
+  result.loss_digest = digest.hex();
+  result.step_losses.assign(state_.losses.begin(), state_.losses.end());
+  result.epochs = state_.epochs;
+  return writer_ ? writer_->finish() : Status();
+}
+
+}  // namespace rudder::train

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a rank's run has come: the position, the losses so far, and the checkpoints that keep both.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rudder/core/result.h"
+#include "rudder/graph/partition.h"
+#include "rudder/train/trainer.h"
+
+#include "train/checkpoint.h"
+#include "train/collective.h"
+#include "train/learner.h"
+
+namespace rudder::train {
+
+/// For the rank's training thread. Rank 0 alone reads and writes files; the others get its state.
+class RunProgress {
+ public:
+  /// Referents outlive it.
+  RunProgress(const TrainOptions& options, const RankInfo& who, const graph::PartitionedGraph& graph,
+              std::uint32_t steps_per_epoch);
+
+  /// Takes up the newest checkpoint if the options want it; every rank calls it. An error on every rank when
+  /// rank 0's checkpoint is of another run (with the options that differ) or cannot be read.
+  [[nodiscard]] Status resume(Collective& collective, Learner& learner);
+
+  [[nodiscard]] std::uint64_t next_step() const noexcept { return state_.next_step; }
+  [[nodiscard]] std::uint32_t epoch() const noexcept;
+  [[nodiscard]] bool done() const noexcept { return state_.next_step >= total_; }
+
+  /// A step's losses: of this rank's seeds, and of the global batch. Saves when it is time.
+  void finish_step(float loss, float global_loss, const Learner& learner);
+  /// Mean of the global losses of the epoch whose last step was finished last.
+  [[nodiscard]] double mean_loss_of_last_epoch() const noexcept { return last_mean_; }
+  /// Keeps an epoch's figures. Saves when checkpoints are made after epochs.
+  void finish_epoch(const EpochResult& result, const Learner& learner);
+  /// Hands a checkpoint to the writer.
+  void save(const Learner& learner);
+  /// Fills in losses, epochs and digest; waits for the last checkpoint, whose error it returns.
+  [[nodiscard]] Status report(TrainResult& result);
+
+ private:
+  [[nodiscard]] Result<bool> read_newest();
+  [[nodiscard]] Status share(Collective& collective, bool found);
+
+  const TrainOptions& options_;
+  const RankInfo& who_;
+  const std::uint32_t steps_;
+  const std::uint64_t total_;
+  Checkpoint state_;  ///< but for the learner's part
+  double last_mean_ = 0;
+  std::unique_ptr<CheckpointWriter> writer_;
+};
+
+}  // namespace rudder::train
