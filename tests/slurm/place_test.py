@@ -64,7 +64,7 @@ class Placement(unittest.TestCase):
 
     def test_drained_and_busy_nodes_are_not_used(self):
         run("scontrol", "update", "NodeName=gpu-a03", "State=DRAIN", "Reason=test")
-        job = run("sbatch", "--parsable", "-w", "gpu-b02", "-N1", "--wrap", "sleep 300").strip()
+        job = run("sbatch", "--parsable", "-w", "gpu-b02", "-N1", "-o", "/dev/null", "--wrap", "sleep 300").strip()
         try:
             self.wait_until(lambda: "alloc" in run("sinfo", "-h", "-n", "gpu-b02", "-o", "%T"))
             for command in (["scontrol", "show", "node"], ["scontrol", "-o", "show", "node"], ["sinfo", "--json"],
