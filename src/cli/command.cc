@@ -18,7 +18,7 @@
 namespace rudder::cli {
 namespace {
 
-constexpr std::array<CommandInfo, 21> kCommands = {{
+constexpr std::array<CommandInfo, 23> kCommands = {{
     {"demo", "Train a real graph on this machine with every cache policy side by side", make_demo},
     {"graph import", "Read a graph that another tool wrote", make_graph_import},
     {"graph generate", "Make a graph: debian, wordnet, rmat, chung-lu, planted", make_graph_generate},
@@ -39,12 +39,14 @@ constexpr std::array<CommandInfo, 21> kCommands = {{
     {"sched compare", "Run policies and predictors on one trace side by side", make_sched_compare},
     {"sched train", "Learn to predict how long jobs run", make_sched_train},
     {"sched predict", "Predict how long the later jobs of a trace run", make_sched_predict},
+    {"sched run", "Place and schedule the marked jobs of a real Slurm cluster", make_sched_run},
+    {"sched status", "Say why each marked job of a Slurm cluster waits, minipod by minipod", make_sched_status},
     {"options", "Print the options of all commands as a Markdown page", make_options},
 }};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFamilies = {{
     {"graph", "Import, generate, check and export graph folders"},
-    {"sched", "Simulate and predict how a cluster schedules gangs of jobs"},
+    {"sched", "Schedule gangs of jobs: simulate, predict, and drive a Slurm cluster"},
     {"trace", "Record, replay and export access traces"},
 }};
 

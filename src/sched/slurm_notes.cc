@@ -243,7 +243,7 @@ std::string to_text(const SlurmNote& note) {
   if (note.kind == NoteKind::kWaits) {
     return text;
   }
-  text += fmt::format(" J={} bound={} hosts={}", note.objective, note.bound, note.digest);
+  text += fmt::format(" J={:.6g} bound={:.6g} hosts={}", note.objective, note.bound, note.digest);
   if (note.has_zone) {
     text += fmt::format(" zone={} arrival={} end={} expires={}",
                         note.zone == ZoneKind::kClaim ? "claim" : "planned", note.arrival, note.end,
