@@ -205,11 +205,13 @@ SlurmAction SlurmView::Impl::start_action(const Start& start, std::span<const Zo
     if (zone.job != start.job && zone.kind != ZoneKind::kOutside && inside.empty() &&
         slurm_end(mine, state.now) > zone.arrival && !shared_hosts(start.hosts, zone.hosts).empty()) {
       inside = reservation_name(zone.job);
-      std::vector<std::string> users = users_of(zone.job);
-      users.push_back(mine.slurm->user);
-      std::sort(users.begin(), users.end());
-      users.erase(std::unique(users.begin(), users.end()), users.end());
-      action.commands.push_back(update_reservation_users(inside, users));
+      const SlurmReservation* present = reservation(inside);
+      std::vector<std::string> users = present != nullptr ? present->users : users_of(zone.job);
+      if (std::find(users.begin(), users.end(), mine.slurm->user) == users.end()) {
+        users.push_back(mine.slurm->user);
+        std::sort(users.begin(), users.end());
+        action.commands.push_back(update_reservation_users(inside, users));
+      }
       action.reason += fmt::format("; in the zone of job {} until it arrives", zone.job);
     }
   }

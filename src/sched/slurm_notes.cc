@@ -270,7 +270,7 @@ SlurmNote parse_note(std::string_view text) {
   }
   note.kind = kind->first;
   Fields fields;
-  for (const Word& word : words) {
+  for (const Word& word : std::span(words).subspan(1)) {
     fields.emplace(word.key, word.value);
   }
   bool valid = true;

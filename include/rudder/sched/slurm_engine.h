@@ -25,10 +25,10 @@
 namespace rudder::sched {
 
 struct SlurmOptions {
-  std::string partition;        ///< whose nodes and jobs are driven
-  std::filesystem::path hosts;  ///< folder of host files JOB.hosts; empty: none are written
-  Time grace = 0;               ///< between SIGTERM and the requeue (which has Slurm's KillWait of its own)
-  Time start_patience = 60;     ///< a released job that has not started by then is held and planned anew
+  std::string partition{};        ///< whose nodes and jobs are driven
+  std::filesystem::path hosts{};  ///< folder of host files JOB.hosts; empty: none are written
+  Time grace = 0;                 ///< between SIGTERM and the requeue (which has Slurm's KillWait of its own)
+  Time start_patience = 60;       ///< a released job that has not started by then is held and planned anew
   std::int32_t minipod_level = 1;  ///< distance of minipods from the root of the topology
 };
 
