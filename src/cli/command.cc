@@ -40,7 +40,8 @@ constexpr std::array<CommandInfo, 23> kCommands = {{
     {"sched train", "Learn to predict how long jobs run", make_sched_train},
     {"sched predict", "Predict how long the later jobs of a trace run", make_sched_predict},
     {"sched run", "Place and schedule the marked jobs of a real Slurm cluster", make_sched_run},
-    {"sched status", "Say why each marked job of a Slurm cluster waits, minipod by minipod", make_sched_status},
+    {"sched status", "Say why each marked job of a Slurm cluster waits, minipod by minipod",
+     make_sched_status},
     {"options", "Print the options of all commands as a Markdown page", make_options},
 }};
 

@@ -33,10 +33,10 @@ struct PullRequest {
   std::size_t id_bytes = 0;
 };
 
-/// Serves the rows of the nodes [begin, end) on a thread of its own, one request after another; small requests
-/// are answered by the caller of enqueue() when none waits, which saves two hand-offs between threads (a
-/// third of the time of a one-row pull). Thread-safe.
-/// The transport must outlive stop(), the pools the transport.
+/// Serves the rows of the nodes [begin, end) on a thread of its own, one request after another; small
+/// requests are answered by the caller of enqueue() when none waits, which saves two hand-offs between
+/// threads (a third of the time of a one-row pull). Thread-safe. The transport must outlive stop(), the pools
+/// the transport.
 class Server {
  public:
   /// Requests waiting at most; one more is refused. With 64 credits a peer, enough for 64 peers at once.

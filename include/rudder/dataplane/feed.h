@@ -56,9 +56,9 @@ struct FeedOptions {
   std::vector<int> fanout = {10, 25};
   std::uint32_t epochs = 1;
   std::uint64_t first_step = 0;  ///< of the run: where a resumed one goes on, with an empty buffer
-  std::size_t batch = 512;  ///< seeds a step of this rank, for VIP
-  std::size_t threads = 1;  ///< sampling threads
-  std::uint32_t depth = 4;  ///< batches asked for, fetched or gathered ahead of the one in training
+  std::size_t batch = 512;       ///< seeds a step of this rank, for VIP
+  std::size_t threads = 1;       ///< sampling threads
+  std::uint32_t depth = 4;       ///< batches asked for, fetched or gathered ahead of the one in training
   /// Hears the distinct remote rows of each batch, ascending, batches in order, from one of the feed's
   /// threads before the batch is delivered. May be empty.
   std::function<void(StepId, std::span<const NodeId>)> on_rows = nullptr;
