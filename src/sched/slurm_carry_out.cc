@@ -176,6 +176,32 @@ SlurmAction SlurmView::Impl::reserve_action(const Zone& zone, const Plan& plan) 
   return action;
 }
 
+std::optional<std::string> SlurmView::Impl::enter_zone(const Start& start, std::span<const Zone> held,
+                                                       SlurmAction& action) const {
+  const DrivenJob& mine = driven.at(start.job);
+  std::string inside;
+  for (const Zone& zone : held) {
+    // Slurm itself lets in whom its limit ends before the zone begins; others have to name the reservation.
+    if (zone.kind == ZoneKind::kOutside || slurm_end(mine, state.now) <= zone.arrival ||
+        shared_hosts(start.hosts, zone.hosts).empty()) {
+      continue;
+    }
+    if (!inside.empty()) {
+      return std::nullopt;
+    }
+    inside = reservation_name(zone.job);
+    const SlurmReservation* present = reservation(inside);
+    std::vector<std::string> users = present != nullptr ? present->users : users_of(zone.job);
+    if (std::find(users.begin(), users.end(), mine.slurm->user) == users.end()) {
+      users.push_back(mine.slurm->user);
+      std::sort(users.begin(), users.end());
+      action.commands.push_back(update_reservation_users(inside, users));
+    }
+    action.reason += fmt::format("; in the zone of job {} until it arrives", zone.job);
+  }
+  return inside;
+}
+
 SlurmAction SlurmView::Impl::start_action(const Start& start, std::span<const Zone> held) const {
   const DrivenJob& mine = driven.at(start.job);
   const std::vector<std::string> ranked = ranked_names(mine, start.hosts);
@@ -200,20 +226,15 @@ SlurmAction SlurmView::Impl::start_action(const Start& start, std::span<const Zo
     note.expires = own->expires;
     action.reason += "; in its zone";
   }
-  for (const Zone& zone : held) {
-    // Slurm itself lets in whom its limit ends before the zone begins; others have to name the reservation.
-    if (zone.job != start.job && zone.kind != ZoneKind::kOutside && inside.empty() &&
-        slurm_end(mine, state.now) > zone.arrival && !shared_hosts(start.hosts, zone.hosts).empty()) {
-      inside = reservation_name(zone.job);
-      const SlurmReservation* present = reservation(inside);
-      std::vector<std::string> users = present != nullptr ? present->users : users_of(zone.job);
-      if (std::find(users.begin(), users.end(), mine.slurm->user) == users.end()) {
-        users.push_back(mine.slurm->user);
-        std::sort(users.begin(), users.end());
-        action.commands.push_back(update_reservation_users(inside, users));
-      }
-      action.reason += fmt::format("; in the zone of job {} until it arrives", zone.job);
+  if (own == nullptr) {
+    const std::optional<std::string> entered = enter_zone(start, held, action);
+    if (!entered) {
+      return {.kind = "defer",
+              .job = start.job,
+              .reason = "its hosts lie in two zones, and Slurm lets a job into one reservation",
+              .commands = {}};
     }
+    inside = *entered;
   }
   SlurmSettings settings = {{"ReqNodeList", fmt::format("{}", fmt::join(ranked, ","))},
                             {"NumNodes", fmt::format("{0}-{0}", ranked.size())},

@@ -49,6 +49,9 @@ struct SlurmView::Impl {
   [[nodiscard]] std::optional<SlurmCommand> settle_reservation(const Zone& zone) const;
   /// The owner and those who wait, released, to start inside.
   [[nodiscard]] std::vector<std::string> users_of(JobId owner) const;
+  /// The reservation that the start has to name, or ""; nothing when it would need two.
+  [[nodiscard]] std::optional<std::string> enter_zone(const Start& start, std::span<const Zone> held,
+                                                      SlurmAction& action) const;
   [[nodiscard]] SlurmAction start_action(const Start& start, std::span<const Zone> zones) const;
   [[nodiscard]] SlurmAction reserve_action(const Zone& zone, const Plan& plan) const;
   [[nodiscard]] SlurmAction requeue_action(JobId job, JobId in_favour, std::string reason) const;

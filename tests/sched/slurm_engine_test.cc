@@ -138,6 +138,27 @@ TEST(SlurmEngine, WhoIsInAZoneOnItsEstimateNamesTheReservationWhileItStarts) {
   EXPECT_THAT(slurm.reservations["rudder-1"].users, ElementsAre("ann"));
 }
 
+TEST(SlurmEngine, NobodyIsLetIntoTwoZones) {
+  FakeSlurm slurm = eight_nodes();
+  slurm.submit(gang(4, "rudder: shape=2x2 planned=1000100"));
+  slurm.submit(gang(4, "rudder: shape=2x2 planned=1000100"));
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  ASSERT_EQ(slurm.reservations.size(), 2U);
+  slurm.given.clear();
+  const JobId wide = slurm.submit(gang(8, "rudder: estimate=30"));
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  EXPECT_THAT(slurm.given, ElementsAre());
+  EXPECT_TRUE(slurm.jobs[wide].held);
+  // One whose limit ends in time needs no reservation's leave.
+  FakeJob brief = gang(8, "rudder:");
+  brief.minutes = 1;
+  const JobId fits = slurm.submit(brief);
+  slurm.jobs[wide].reason = "JobHeldAdmin";
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  slurm.tick();
+  EXPECT_EQ(slurm.jobs[fits].state, "RUNNING");
+}
+
 TEST(SlurmEngine, ANodeListThatIsNotThePlannersIsNoPlan) {
   FakeSlurm slurm = eight_nodes();
   slurm.submit(gang(2, "rudder: planned=1000600"));

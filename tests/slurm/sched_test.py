@@ -145,6 +145,20 @@ class SchedRun(unittest.TestCase):
         self.assertIn(f"scontrol release {job}", actions[0]["commands"])
         self.assertEqual((self.state(job), jobs()[job]["required_nodes"]), ("PENDING", ""))
 
+    def test_a_command_that_hangs_or_talks_nonsense_is_named(self):
+        tools = self.folder / "bin"
+        tools.mkdir()
+        env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+        for body, expected in (("sleep 60", "'squeue --json --states=all' did not end within 0.5 s"),
+                               ("echo '{\"jobs\": 7}'", 'squeue --json: no array "jobs"'),
+                               ("echo no controller >&2; exit 3", "squeue exited with code 3; no controller")):
+            (tools / "squeue").write_text(f"#!/bin/bash\n{body}\n")
+            (tools / "squeue").chmod(0o755)
+            done = subprocess.run(self.words("--once", "--deadline", "0.5"), capture_output=True, text=True, env=env,
+                                  timeout=30, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(expected, done.stderr)
+
     def test_wrong_comments_are_rejected_with_a_reason(self):
         job = self.submit(4, "shap=2x2")
         self.once()
@@ -154,7 +168,7 @@ class SchedRun(unittest.TestCase):
 
     def test_a_zone_is_used_before_and_free_at_its_time(self):
         self.start_planner()
-        arrival = int(time.time()) + 15
+        arrival = int(time.time()) + 20
         large = self.submit(4, f"shape=2x2 planned={arrival}")
         zone = wait_for("a reservation", lambda: reservations().get(f"rudder-{large}"))
         hosts = hosts_of(zone["Nodes"])
@@ -169,11 +183,16 @@ class SchedRun(unittest.TestCase):
         for job in shorts:
             self.assertLessEqual(set(self.ranks(job)), set(hosts))
         self.assertEqual(self.state(long), "PENDING")
+        status = json.loads(run(RUDDER, "sched", "status", "--json"))
+        why, = [entry for entry in status["waiting"] if entry["job"] == long]
+        self.assertTrue(any("leaf-a" in line for line in why["domains"]), why)
+        self.assertTrue(any("leaf-b" in line for line in why["domains"]), why)
+        self.assertTrue(any(f"4 held for job '{jobs()[large]['name']}'" in line for line in why["domains"]), why)
         wait_for("the large job", lambda: self.state(large) == "RUNNING")
         seen = jobs()[large]
         self.assertEqual(sorted(self.ranks(large)), hosts)
         self.assertGreaterEqual(seen["start_time"], arrival)
-        self.assertLessEqual(seen["start_time"], arrival + 5)
+        self.assertLessEqual(seen["start_time"], arrival + 10)
         self.assertEqual(jobs()[long]["job_state"], "PENDING")
         wait_for("no reservation", lambda: not reservations())
 

@@ -43,7 +43,8 @@ struct SlurmCommand {
 /// Commands that belong together: the rest is left out when one fails, and what was done is taken up by the
 /// next cycle.
 struct SlurmAction {
-  std::string kind;  ///< "start", "reserve", "release-zone", "requeue", "hold", "replace", "reject", ...
+  std::string kind;  ///< "start", "reserve", "release-zone", "requeue", "hold", "replace", "reject",
+                     ///< "detach", "defer" (a start that has no commands because Slurm would not let it in)
   JobId job = 0;
   std::string reason;  ///< for people
   std::vector<SlurmCommand> commands;
