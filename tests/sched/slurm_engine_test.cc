@@ -169,6 +169,38 @@ TEST(SlurmEngine, ANodeListThatIsNotThePlannersIsNoPlan) {
   EXPECT_EQ(slurm.reservations["rudder-1"].nodes, before);
 }
 
+TEST(SlurmEngine, ALostHostOfAReleasedGangIsReplacedAndTheOthersStay) {
+  for (const char* comment : {"rudder:", "rudder: shape=3x1", "rudder: shape=1x3 order=row-major"}) {
+    SCOPED_TRACE(comment);
+    FakeSlurm slurm = eight_nodes();
+    slurm.submit(gang(3, comment));
+    ASSERT_TRUE(one_cycle(slurm).ok());
+    const std::vector<std::string> before = place::expand_hostlist(slurm.jobs[1].required).value();
+    slurm.drained.insert(before[1]);
+    ASSERT_TRUE(one_cycle(slurm).ok());
+    const std::vector<std::string> after = place::expand_hostlist(slurm.jobs[1].required).value();
+    EXPECT_EQ(after[0], before[0]);
+    EXPECT_NE(after[1], before[1]);
+    EXPECT_EQ(after[1].back() % 2, before[1].back() % 2) << "in another switch: " << after[1];
+    EXPECT_EQ(after[2], before[2]);
+    slurm.tick();
+    EXPECT_EQ(slurm.jobs[1].state, "RUNNING");
+  }
+}
+
+TEST(SlurmEngine, AGangWithoutAHostForEachIsHeldUntilThereIsOne) {
+  FakeSlurm slurm = eight_nodes();
+  slurm.submit(gang(8, "rudder: shape=4x2"));
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  slurm.drained.insert("n3");
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  EXPECT_TRUE(slurm.jobs[1].held);
+  slurm.drained.clear();
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  slurm.tick();
+  EXPECT_EQ(slurm.jobs[1].state, "RUNNING");
+}
+
 TEST(SlurmEngine, AGangThatCannotStartIsHeldAndPlannedAnew) {
   FakeSlurm slurm = eight_nodes();
   slurm.submit(gang(2, "rudder: shape=2x1"));
