@@ -36,7 +36,8 @@ struct GraphShape {
 
 /// Byte `i` of the row of the node that was `original` before partitioning.
 inline std::byte row_byte(NodeId original, std::size_t i) {
-  return static_cast<std::byte>(mix64(static_cast<std::uint64_t>(original) * 4099 + i));
+  // Without this bit no element of a feature type is infinite or not a number, wherever its last byte is.
+  return static_cast<std::byte>(mix64(static_cast<std::uint64_t>(original) * 4099 + i)) & std::byte{0xBF};
 }
 
 /// A random undirected graph whose rows are row_byte()s, cut by hash, in a temporary folder.
