@@ -173,7 +173,7 @@ class StateReader {
     }
     const auto [known, added] = ids_.emplace(std::string(name), states_.size());
     if (added) {
-      states_.push_back({std::string(name), state});
+      states_.push_back({std::string(name), state, std::string(place)});
     } else {
       NamedState& before = states_[known->second];
       before.state = std::max(before.state, state);
@@ -219,6 +219,7 @@ class StateReader {
 }  // namespace
 
 Result<std::vector<NamedState>> parse_states(const std::string& where, std::string_view text) {
+  text = without_byte_order_mark(text);
   StateReader reader(where);
   const std::string_view start = trim(text.substr(0, 4096));
   const std::size_t first = start.find_first_not_of(" \t\r\n");
@@ -239,20 +240,26 @@ Result<StateReport> apply_states(Topology& topology, const std::vector<NamedStat
                                  Strangers strangers) {
   const auto less = [](const Host& host, std::string_view name) { return natural_less(host.name, name); };
   StateReport report;
+  const NamedState* first_stranger = nullptr;
   std::vector<bool> named(topology.hosts.size());
   for (const NamedState& state : states) {
     const auto at =
         std::lower_bound(topology.hosts.begin(), topology.hosts.end(), std::string_view(state.host), less);
     if (at == topology.hosts.end() || at->name != state.host) {
+      if (report.strangers.empty()) {
+        first_stranger = &state;
+      }
       report.strangers.push_back(state.host);
       continue;
     }
     at->state = state.state;
     named[static_cast<std::size_t>(at - topology.hosts.begin())] = true;
   }
-  if (strangers == Strangers::kError && !report.strangers.empty()) {
-    return Error{Errc::kInvalidData, fmt::format("{} hosts with a state are not in the topology, first '{}'",
-                                                 report.strangers.size(), report.strangers.front())};
+  if (strangers == Strangers::kError && first_stranger != nullptr) {
+    const Error error{Errc::kInvalidData,
+                      fmt::format("{} hosts with a state are not in the topology, first '{}'",
+                                  report.strangers.size(), first_stranger->host)};
+    return first_stranger->place.empty() ? error : error.in(first_stranger->place);
   }
   for (std::size_t h = 0; h < topology.hosts.size(); ++h) {
     Host& host = topology.hosts[h];

@@ -72,7 +72,7 @@ Result<SwitchId> TopologyBuilder::mention(std::string_view name, const Place& pl
   const auto id = narrow<SwitchId>(switches_.size());
   switches_.push_back({std::string(name), kNoSwitch, 0});
   from_path_.push_back(false);
-  switch_ids_.emplace(std::string(name), Known{id, place.line, false});
+  switch_ids_.emplace(std::string(name), Known{id, place, false});
   return id;
 }
 
@@ -80,10 +80,11 @@ Result<SwitchId> TopologyBuilder::declare(std::string_view name, const Place& pl
   RUDDER_ASSIGN(const SwitchId id, mention(name, place));
   Known& known = switch_ids_.find(name)->second;
   if (known.declared) {
-    return error(place, fmt::format("switch '{}' is described twice{}", name, first_mention(known.line)));
+    return error(place,
+                 fmt::format("switch '{}' is described twice{}", name, first_mention(known.place.line)));
   }
   known.declared = true;
-  known.line = place.line;
+  known.place = place;
   return id;
 }
 
@@ -91,7 +92,7 @@ Status TopologyBuilder::require_declared() const {
   for (const Switch& s : switches_) {
     const Known& known = switch_ids_.find(s.name)->second;
     if (!known.declared) {
-      return error({known.line, {}}, fmt::format("switch '{}' is named here and described nowhere", s.name));
+      return error(known.place, fmt::format("switch '{}' is named here and described nowhere", s.name));
     }
   }
   return {};
@@ -171,6 +172,14 @@ void TopologyBuilder::shorten_path_names() {
   }
 }
 
+Status TopologyBuilder::check_acyclic() const {
+  const auto cycle = find_cycle(switches_);
+  return cycle
+             ? error(switch_ids_.find(switches_[static_cast<std::size_t>(cycle->member)].name)->second.place,
+                     cycle->text)
+             : Status();
+}
+
 Status TopologyBuilder::settle_unknown(UnknownDomain unknown, TopologyFile& file) {
   std::vector<Host> kept;
   kept.reserve(hosts_.size());
@@ -198,6 +207,7 @@ Status TopologyBuilder::settle_unknown(UnknownDomain unknown, TopologyFile& file
 
 Result<TopologyFile> TopologyBuilder::finish(UnknownDomain unknown) && {
   TopologyFile file;
+  RUDDER_TRY(check_acyclic());
   if (std::find(from_path_.begin(), from_path_.end(), true) != from_path_.end()) {
     shorten_path_names();
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,14 @@ struct Place {
   std::size_t line = 0;
   std::string element;
 };
+
+/// Switches that hang below each other.
+struct SwitchCycle {
+  SwitchId member = kNoSwitch;  ///< one of them
+  std::string text;             ///< what is wrong, with their names
+};
+/// The first cycle, if any. Parents must be ids of the vector. O(n), no recursion.
+[[nodiscard]] std::optional<SwitchCycle> find_cycle(const std::vector<Switch>& switches);
 
 /// Lets std::string keys be found by string_view.
 struct NameHash {
@@ -68,11 +77,12 @@ class TopologyBuilder {
  private:
   [[nodiscard]] Status check_name(std::string_view name, std::string_view kind, const Place& place) const;
   void shorten_path_names();
+  [[nodiscard]] Status check_acyclic() const;
   [[nodiscard]] Status settle_unknown(UnknownDomain unknown, TopologyFile& file);
 
   struct Known {
     SwitchId id = kNoSwitch;
-    std::size_t line = 0;
+    Place place;  ///< of the description once there is one, else of the first mention
     bool declared = false;
   };
   std::string where_;

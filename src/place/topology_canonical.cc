@@ -10,6 +10,8 @@
 #include "rudder/core/ids.h"
 #include "rudder/place/topology.h"
 
+#include "place/topology_builder.h"
+
 namespace rudder::place {
 namespace {
 
@@ -83,24 +85,6 @@ struct Children {
   }
 };
 
-Error cycle_error(const std::vector<Switch>& switches, const std::vector<SwitchId>& renamed) {
-  // Whatever the breadth-first walk missed hangs below a cycle: following parents must come back.
-  const auto missed = std::find(renamed.begin(), renamed.end(), kNoSwitch) - renamed.begin();
-  auto at = static_cast<SwitchId>(missed);
-  for (std::size_t step = 0; step < switches.size(); ++step) {
-    at = switches[static_cast<std::size_t>(at)].parent;
-  }
-  std::string path = switches[static_cast<std::size_t>(at)].name;
-  SwitchId next = switches[static_cast<std::size_t>(at)].parent;
-  constexpr int kShown = 8;
-  for (int shown = 1; next != at && shown < kShown; ++shown) {
-    path += " below " + switches[static_cast<std::size_t>(next)].name;
-    next = switches[static_cast<std::size_t>(next)].parent;
-  }
-  path += next == at ? " below " + switches[static_cast<std::size_t>(at)].name : " below ...";
-  return {Errc::kInvalidData, fmt::format("the switches form a cycle: {}", path)};
-}
-
 Status check_references(const std::vector<Switch>& switches, const std::vector<Host>& hosts) {
   const auto known = [&](SwitchId id) { return id >= 0 && static_cast<std::size_t>(id) < switches.size(); };
   for (const Switch& s : switches) {
@@ -117,6 +101,31 @@ Status check_references(const std::vector<Switch>& switches, const std::vector<H
 }
 
 }  // namespace
+
+std::optional<SwitchCycle> find_cycle(const std::vector<Switch>& switches) {
+  // Each walk towards the root marks what it meets; one that meets its own mark went round.
+  std::vector<std::int32_t> walk_of(switches.size(), -1);
+  for (std::size_t start = 0; start < switches.size(); ++start) {
+    auto at = narrow<SwitchId>(start);
+    while (at != kNoSwitch && walk_of[static_cast<std::size_t>(at)] < 0) {
+      walk_of[static_cast<std::size_t>(at)] = narrow<std::int32_t>(start);
+      at = switches[static_cast<std::size_t>(at)].parent;
+    }
+    if (at == kNoSwitch || walk_of[static_cast<std::size_t>(at)] != narrow<std::int32_t>(start)) {
+      continue;
+    }
+    std::string path = switches[static_cast<std::size_t>(at)].name;
+    SwitchId next = switches[static_cast<std::size_t>(at)].parent;
+    constexpr int kShown = 8;
+    for (int shown = 1; next != at && shown < kShown; ++shown) {
+      path += " below " + switches[static_cast<std::size_t>(next)].name;
+      next = switches[static_cast<std::size_t>(next)].parent;
+    }
+    path += next == at ? " below " + switches[static_cast<std::size_t>(at)].name : " below ...";
+    return SwitchCycle{at, "the switches form a cycle: " + path};
+  }
+  return std::nullopt;
+}
 
 bool natural_less(std::string_view a, std::string_view b) {
   std::size_t i = 0;
@@ -148,6 +157,9 @@ Result<Topology> canonical_topology(std::vector<Switch> switches, std::vector<Ho
     return Error{Errc::kInvalidData, "the topology has no hosts"};
   }
   RUDDER_TRY(check_references(switches, hosts));
+  if (const auto cycle = find_cycle(switches)) {
+    return Error{Errc::kInvalidData, cycle->text};
+  }
   const std::vector<std::int32_t> order = natural_order(switches);
   RUDDER_TRY(check_names(switches, order, "switch"));
   const std::vector<std::int32_t> host_order = natural_order(hosts);
@@ -171,9 +183,6 @@ Result<Topology> canonical_topology(std::vector<Switch> switches, std::vector<Ho
       s.level = topology.switches[static_cast<std::size_t>(s.parent)].level + 1;
     }
     topology.switches.push_back(std::move(s));
-  }
-  if (walk.size() != switches.size()) {
-    return cycle_error(switches, renamed);
   }
   topology.hosts.reserve(hosts.size());
   for (const std::int32_t id : host_order) {

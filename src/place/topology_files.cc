@@ -112,7 +112,8 @@ Result<TopologyFormat> topology_format_from_name(std::string_view name) {
 }
 
 Result<TopologyFile> read_topology(const std::filesystem::path& path, const TopologyFileOptions& options) {
-  RUDDER_ASSIGN(const std::string text, read_text(path, kMaxFile));
+  RUDDER_ASSIGN(const std::string content, read_text(path, kMaxFile));
+  const std::string_view text = without_byte_order_mark(content);
   const TopologyFormat format = options.format == TopologyFormat::kAuto ? detect(text) : options.format;
   if ((format == TopologyFormat::kSlurmYaml || format == TopologyFormat::kTopographModel) &&
       text.size() > kMaxYaml) {

@@ -8,6 +8,11 @@ constexpr std::string_view kBlanks = " \t\r\v\f";
 
 }  // namespace
 
+std::string_view without_byte_order_mark(std::string_view text) noexcept {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 bool Lines::next(std::string_view& line) {
   if (rest_.empty()) {
     return false;

@@ -37,10 +37,13 @@ namespace rudder::place {
                                       const std::vector<std::int64_t>& sizes, const Place& place,
                                       TopologyBuilder& builder);
 
-/// Walks over the lines of a text.
+/// Without the byte order mark that some editors put in front of UTF-8.
+[[nodiscard]] std::string_view without_byte_order_mark(std::string_view text) noexcept;
+
+/// Walks over the lines of a text, behind a byte order mark.
 class Lines {
  public:
-  explicit Lines(std::string_view text) : rest_(text) {}
+  explicit Lines(std::string_view text) : rest_(without_byte_order_mark(text)) {}
   /// The next line without its end ("\n" or "\r\n"); false after the last.
   [[nodiscard]] bool next(std::string_view& line);
   [[nodiscard]] std::size_t number() const noexcept { return number_; }  ///< of that line, from 1

@@ -83,13 +83,33 @@ TEST(States, SaysThePlaceAndValueOfEachFault) {
   EXPECT_THAT(failure("{" + std::string(100'000, '[')), HasSubstr("state.json: "));
 }
 
+TEST(States, PlacesAreTheFirstMention) {
+  const auto place_of_second = [](std::string_view text) {
+    const Result<std::vector<NamedState>> list = parse_states("state.json", text);
+    return list.ok() && list->size() == 2 ? list->back().place : "not two";
+  };
+  EXPECT_EQ(place_of_second("# nodes\nn1\nn2 idle\nn2 down\n"), "line 3");
+  EXPECT_EQ(
+      place_of_second(R"({"nodes": [{"name": "n1", "state": "idle"}, {"name": "n2", "state": "idle"}]})"),
+      "nodes[1]");
+  EXPECT_EQ(place_of_second("NodeName=n1 State=IDLE\nNodeName=n2 State=IDLE\n"), "line 2");
+}
+
+TEST(States, AByteOrderMarkIsNoPartOfThem) {
+  EXPECT_THAT(states("\xef\xbb\xbfn1 idle\n"), ElementsAre("n1 free"));
+  EXPECT_THAT(states("\xef\xbb\xbfNodeName=n1 State=IDLE\n"), ElementsAre("n1 free"));
+  EXPECT_THAT(states("\xef\xbb\xbf"
+                     R"({"nodes": [{"name": "n1", "state": "idle"}]})"),
+              ElementsAre("n1 free"));
+}
+
 TEST(ApplyStates, UnnamedHostsAreDownAndStrangersAnError) {
   TopologyFile file = must_read("n[1-4] a\n");
   const std::vector<NamedState> list = {
-      {"n2", HostState::kFree}, {"n10", HostState::kFree}, {"n3", HostState::kBusy}};
+      {"n2", HostState::kFree}, {"n10", HostState::kFree, "line 7"}, {"n3", HostState::kBusy}};
   const Result<StateReport> refused = apply_states(file.topology, list);
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message, HasSubstr("'n10'"));
+  EXPECT_EQ(refused.error().message, "line 7: 1 hosts with a state are not in the topology, first 'n10'");
   const Result<StateReport> report = apply_states(file.topology, list, Strangers::kCount);
   ASSERT_TRUE(report.ok());
   EXPECT_THAT(report->strangers, ElementsAre("n10"));

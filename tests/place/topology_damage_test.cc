@@ -69,6 +69,15 @@ std::string damaged(std::string_view text, std::mt19937& random) {
   return result;
 }
 
+TEST(Damage, AByteOrderMarkChangesNothing) {
+  for (const std::string_view text : {kConf, kBlocks, kYaml, kModel, kGraph, kNodes, kFabric, kHosts}) {
+    const TopologyFile plain = must_read(text);
+    const TopologyFile marked = must_read("\xef\xbb\xbf" + std::string(text));
+    EXPECT_EQ(marked.format, plain.format) << text;
+    EXPECT_EQ(outline(marked.topology), outline(plain.topology)) << text;
+  }
+}
+
 TEST(Damage, NeverCrashesAReader) {
   std::mt19937 random(20);
   int read = 0;

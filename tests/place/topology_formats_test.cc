@@ -34,7 +34,7 @@ TEST(TopographGraph, SaysTheElementAndValueOfEachFault) {
   EXPECT_THAT(error_of(R"({"instances": [{"id": "a b", "network_layers": ["l"]}]})"),
               HasSubstr("'a b' cannot be"));
   EXPECT_THAT(error_of(R"({"instances": [{"id": "a", "network_layers": ["x", "y", "x"]}]})"),
-              HasSubstr("cycle"));
+              HasSubstr("instances[0]: the switches form a cycle"));
   EXPECT_THAT(error_of(R"({"instances": {}})"), HasSubstr("expected {\"instances\""));
   EXPECT_THAT(error_of("{\"instances\": [\n{\"id\": \"a\",,}]}"), HasSubstr("line 2"));
   EXPECT_THAT(error_of(R"({"instances": [{"id": "a", "id": "b"}]})"), HasSubstr("key 'id' occurs twice"));
@@ -119,7 +119,7 @@ TEST(TopographModel, SaysLineAndValueOfEachFault) {
   EXPECT_THAT(error_of("switches:\n  a: {nodes: [n1]}\n  b:\n    nodes: [n1]\n"),
               HasSubstr("line 4: host 'n1' is listed twice (first on line 2)"));
   EXPECT_THAT(error_of("switches:\n  a: {switches: [b]}\n  b: {switches: [a]}\n  c: {nodes: [n]}\n"),
-              HasSubstr("cycle"));
+              HasSubstr("line 2: the switches form a cycle"));
   EXPECT_THAT(error_of("switches:\n- {nodes: [a]}\n"),
               HasSubstr("line 2: an entry of 'switches' has no name"));
   EXPECT_THAT(error_of("blocks: {a: {nodes: [n1]}}\n"), HasSubstr("line 1: 'blocks' is no list"));

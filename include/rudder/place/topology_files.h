@@ -67,6 +67,7 @@ struct TopologyFile {
 struct NamedState {
   std::string host;
   HostState state = HostState::kFree;
+  std::string place = {};  ///< where it is named first, for errors: "line 3", "nodes[2]"; may be empty
 };
 
 /// States of hosts, one entry a host (the worst of several), from
