@@ -2,11 +2,11 @@
 // rudder place advise, rudder place replace: before and after a job runs.
 #include <fmt/format.h>
 
-#include "rudder/core/files.h"
 #include "rudder/place/job.h"
 #include "rudder/report/table.h"
 
 #include "cli/command.h"
+#include "cli/place_files.h"
 #include "cli/place_inputs.h"
 #include "cli/place_result.h"
 #include "cli/place_weights.h"
@@ -57,8 +57,15 @@ class PlaceAdvise final : public Command {
     if (advise_.gpus == 0) {
       return Error{Errc::kInvalidArgument, "--gpus N is required"};
     }
+    RUDDER_TRY(model_.require_described("an advice"));
     RUDDER_ASSIGN(const std::vector<std::int32_t> capacities, usable());
     advise_.link = model_.link();
+    if (const place::ModelShape& model = model_.model();
+        advise_.gpus > 1 && model.global_batch / model.micro_batch == 1) {
+      say(fmt::format(
+          "note: only DP 1 divides --global-batch {} in micro-batches of {}; other splits are left out",
+          model.global_batch, model.micro_batch));
+    }
     RUDDER_ASSIGN(const std::vector<place::Advice> splits,
                   place::advise(model_.model(), capacities, advise_));
     if (json()) {
@@ -89,9 +96,7 @@ class PlaceAdvise final : public Command {
 
  private:
   Result<std::vector<std::int32_t>> usable() const {
-    if (capacities_.empty() == topology_.empty()) {
-      return Error{Errc::kInvalidArgument, "one of --capacities N,N and --topology FILE is required"};
-    }
+    RUDDER_TRY(require_one_cluster(capacities_, topology_));
     if (!capacities_.empty()) {
       return parse_capacities(capacities_);
     }
@@ -116,7 +121,7 @@ class PlaceReplace final : public Command {
     options().text("spares", "HOSTS", spares_,
                    "Hosts kept back for the job: usable though busy, and preferred");
     options().text("exclude", "HOSTS", excluded_, "Hosts not to use");
-    options().path("out", out_, "Write the new placement's canonical JSON into this file");
+    files_.add_options(options());
     add_json_option();
   }
   void add_arguments(CLI::App& app) override {
@@ -133,10 +138,15 @@ class PlaceReplace final : public Command {
     replace.minipod_level = loaded.level;
     RUDDER_ASSIGN(replace.spares, parse_hosts(spares_));
     RUDDER_ASSIGN(replace.excluded, parse_hosts(excluded_));
-    RUDDER_ASSIGN(const place::Replacement result,
-                  place::replace_hosts(loaded.topology(), plan, failed, replace));
-    if (!out_.empty()) {
-      RUDDER_TRY(write_text(out_, place::to_json(result.plan)));
+    const Result<place::Replacement> found = place::replace_hosts(loaded.topology(), plan, failed, replace);
+    if (!found) {
+      return found.error().in(file_.string());
+    }
+    const place::Replacement& result = *found;
+    RUDDER_ASSIGN(const std::vector<std::string> written, files_.write(result.plan));
+    if (!result.ignored.empty()) {
+      say(fmt::format("note: {} failed hosts are not in the placement and change nothing: {}",
+                      result.ignored.size(), some(result.ignored)));
     }
     if (json()) {
       print_json(result_json(result));
@@ -148,6 +158,9 @@ class PlaceReplace final : public Command {
     }
     say(fmt::format("S {}, Q {}, J {:.4g} (before: S {}, Q {}, J {:.4g})", result.plan.spread.S,
                     result.plan.spread.Q, result.plan.J, plan.spread.S, plan.spread.Q, plan.J));
+    for (const std::string& line : written) {
+      say(line);
+    }
     return 0;
   }
 
@@ -172,7 +185,7 @@ class PlaceReplace final : public Command {
   TopologyInput topology_input_;
   std::filesystem::path file_;
   std::filesystem::path topology_;
-  std::filesystem::path out_;
+  HandOverInput files_;
   std::string failed_;
   std::string spares_;
   std::string excluded_;

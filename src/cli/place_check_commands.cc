@@ -113,9 +113,12 @@ class PlaceCheck final : public Command {
     }
     RUDDER_ASSIGN(const LoadedTopology loaded, input_.load(topology_));
     RUDDER_ASSIGN(const place::Plan plan, read_placement());
-    RUDDER_ASSIGN(const place::PlanCheck check,
-                  place::check_against(plan, loaded.topology(),
-                                       {.level = loaded.level, .segment = segment_, .limits = limits_}));
+    const Result<place::PlanCheck> checked = place::check_against(
+        plan, loaded.topology(), {.level = loaded.level, .segment = segment_, .limits = limits_});
+    if (!checked) {
+      return checked.error().in(file_.string());
+    }
+    const place::PlanCheck& check = *checked;
     if (!heat_map_.empty()) {
       RUDDER_ASSIGN(const std::string page, place::heat_map_html(check.plan));
       RUDDER_TRY(write_text(heat_map_, page));

@@ -6,12 +6,11 @@
 
 #include "rudder/core/clock.h"
 #include "rudder/core/files.h"
-#include "rudder/place/draw.h"
-#include "rudder/place/hand_over.h"
 #include "rudder/place/job.h"
 #include "rudder/place/lp.h"
 
 #include "cli/command.h"
+#include "cli/place_files.h"
 #include "cli/place_inputs.h"
 #include "cli/place_methods.h"
 #include "cli/place_result.h"
@@ -47,7 +46,8 @@ class Place final : public Command {
   Place() {
     options().text("capacities", "N,N", capacities_,
                    "Usable nodes of each minipod; stands for a topology file");
-    options().text("shape", "RxC", grid_, "With --capacities: pipelines x stages, in nodes");
+    options().text("shape", "RxC", grid_,
+                   "Pipelines x stages, in nodes; stands for --tp G --pp C --dp R with G GPUs a node");
     options().path("topology", topology_, "Topology file of the cluster");
     topology_input_.add_options(options());
     shape_.add_options(options());
@@ -63,12 +63,15 @@ class Place final : public Command {
     RUDDER_ASSIGN(const LoadedTopology loaded, load());
     job.minipod_level = loaded.level;
     const TimePoint start = steady_clock().now();
-    RUDDER_ASSIGN(const place::PlacedJob placed, place::place_job(loaded.topology(), shape_.shape, job));
-    const double seconds = to_seconds(steady_clock().now() - start);
-    std::vector<std::string> written;
-    if (!out_.empty()) {
-      RUDDER_ASSIGN(written, write_files(placed));
+    const Result<place::PlacedJob> solved = place::place_job(loaded.topology(), shape_.shape, job);
+    if (!solved) {
+      const bool short_of_hosts = solved.error().code == Errc::kResource && spares_ > 0;
+      return short_of_hosts ? solved.error().in(fmt::format("with --spares {} a minipod", spares_))
+                            : solved.error();
     }
+    const place::PlacedJob& placed = *solved;
+    const double seconds = to_seconds(steady_clock().now() - start);
+    RUDDER_ASSIGN(const std::vector<std::string> written, files_.write(placed.plan));
     if (write_lp_ != "none") {
       RUDDER_TRY(write_programs(loaded, job));
     }
@@ -108,36 +111,36 @@ class Place final : public Command {
   }
   void add_output_options() {
     options().text("job", "NAME", job_, "The job's name in files");
-    options().path("out", out_, "Folder for all hand-over files and the heat map");
+    files_.add_options(options());
     options().choice(
         "write-lp", write_lp_, {"none", "eq2", "eq4"},
         "Also write the program in LP format: eq2 (the exact one) or eq4 (Arnold's, for both units)");
-    options().text("command", "COMMAND", hand_over_.command, "What a rank runs, for hand-over files");
-    options().integer<std::uint16_t>("port", hand_over_.port, 1, 65535, "Of the rendezvous on rank 0's host");
-    options().integer<std::int32_t>("cores-per-gpu", hand_over_.cores_per_gpu, 1, 1024,
-                                    "Cores that Open MPI rankfiles bind a rank to");
-    options().text("image", "IMAGE", hand_over_.image, "Container of Kubernetes pods");
-    options().text("gpu-resource", "NAME", hand_over_.gpu_resource, "Resource that Kubernetes pods ask for");
-    options().text("minipod-label", "KEY", hand_over_.minipod_label,
-                   "Kubernetes node label that names minipods");
-    options().text("queue", "NAME", hand_over_.queue, "Of Kueue, Volcano and KAI");
   }
 
-  /// --shape stands for TP = g, PP = columns, DP = rows.
+  /// --shape stands for TP = g, PP = columns, DP = rows; sizes that say otherwise are an error.
   Status settle_shape() {
-    if (capacities_.empty() == topology_.empty()) {
-      return Error{Errc::kInvalidArgument, "one of --capacities N,N and --topology FILE is required"};
-    }
+    RUDDER_TRY(require_one_cluster(capacities_, topology_));
     if (grid_.empty()) {
       return {};
     }
     RUDDER_ASSIGN(const place::Grid grid, parse_grid(grid_));
-    shape_.shape = {.gpus_per_node = shape_.shape.gpus_per_node,
-                    .tp = shape_.shape.gpus_per_node,
+    const place::JobShape given = shape_.shape;
+    shape_.shape = {.gpus_per_node = given.gpus_per_node,
+                    .tp = given.gpus_per_node,
                     .pp = grid.columns,
                     .dp = grid.rows,
                     .cp = 1};
-    return {};
+    const auto agree = [&](const char* key, std::int32_t asked, std::int32_t meant) -> Status {
+      if (options().origin(key) == "default" || asked == meant) {
+        return {};
+      }
+      return Error{Errc::kInvalidArgument, fmt::format("--shape {} stands for --{} {} and --{} {} was given",
+                                                       grid_, key, meant, key, asked)};
+    };
+    RUDDER_TRY(agree("tp", given.tp, shape_.shape.tp));
+    RUDDER_TRY(agree("pp", given.pp, shape_.shape.pp));
+    RUDDER_TRY(agree("dp", given.dp, shape_.shape.dp));
+    return agree("cp", given.cp, shape_.shape.cp);
   }
 
   Result<LoadedTopology> load() const {
@@ -171,7 +174,7 @@ class Place final : public Command {
   }
 
   Status write_programs(LoadedTopology loaded, const place::PlaceOptions& job) const {
-    if (out_.empty()) {
+    if (files_.folder().empty()) {
       return Error{Errc::kInvalidArgument, "--write-lp needs --out FOLDER"};
     }
     for (place::Host& host : loaded.file.topology.hosts) {
@@ -186,32 +189,14 @@ class Place final : public Command {
     RUDDER_ASSIGN(const place::Grid grid, place::grid_of(shape_.shape));
     if (write_lp_ == "eq2") {
       RUDDER_ASSIGN(const std::string program, place::eq2_program(usable, grid, job.alpha));
-      return write_text(out_ / "eq2.lp", program);
+      return write_text(files_.folder() / "eq2.lp", program);
     }
     RUDDER_ASSIGN(const std::string pipelines,
                   place::eq4_program(usable, grid, place::Unit::kPipeline, job.alpha));
     RUDDER_ASSIGN(const std::string columns,
                   place::eq4_program(usable, grid, place::Unit::kDataParallel, job.alpha));
-    RUDDER_TRY(write_text(out_ / "eq4-pipelines.lp", pipelines));
-    return write_text(out_ / "eq4-columns.lp", columns);
-  }
-
-  Result<std::vector<std::string>> write_files(const place::PlacedJob& placed) const {
-    RUDDER_ASSIGN(const place::HandOver files, place::hand_over(placed.plan, hand_over_));
-    RUDDER_TRY(make_directories(out_));
-    for (const place::HandOverFile& file : files.files) {
-      RUDDER_TRY(write_text(out_ / file.name, file.text));
-    }
-    std::vector<std::string> lines = {fmt::format("wrote {} files to {}", files.files.size(), out_.string())};
-    for (const std::string& reason : files.left_out) {
-      lines.push_back("left out " + reason);
-    }
-    if (const Result<std::string> page = place::heat_map_html(placed.plan)) {
-      RUDDER_TRY(write_text(out_ / "heat-map.html", *page));
-    } else {
-      lines.push_back("left out heat-map.html: " + page.error().message);
-    }
-    return lines;
+    RUDDER_TRY(write_text(files_.folder() / "eq4-pipelines.lp", pipelines));
+    return write_text(files_.folder() / "eq4-columns.lp", columns);
   }
 
   TopologyInput topology_input_;
@@ -231,9 +216,8 @@ class Place final : public Command {
   std::int32_t spares_ = 0;
   place::SolveLimits limits_;
   std::string job_ = "job";
-  std::filesystem::path out_;
   std::string write_lp_ = "none";
-  place::HandOverOptions hand_over_;
+  HandOverInput files_;
 };
 
 }  // namespace

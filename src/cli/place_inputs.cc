@@ -14,17 +14,16 @@ namespace {
 
 constexpr std::int64_t kMaxNodes = std::int64_t{1} << 24;
 
-/// The first few names, and how many there are.
+}  // namespace
+
 std::string some(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
   std::string text;
   for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
   }
   return names.size() > kShown ? text + ", ..." : text;
 }
-
-}  // namespace
 
 void TopologyInput::add_options(OptionTable& options) {
   options.choice("topology-format", format_, place::topology_format_names(),
@@ -99,6 +98,16 @@ Result<LoadedTopology> TopologyInput::load(const std::filesystem::path& file) co
       return Error{Errc::kInvalidArgument,
                    fmt::format("--minipod-level '{}': auto or a number from 0", level_)};
     }
+    const std::vector<place::Switch>& switches = loaded.topology().switches;
+    const auto deepest =
+        std::max_element(switches.begin(), switches.end(),
+                         [](const place::Switch& a, const place::Switch& b) { return a.level < b.level; })
+            ->level;
+    if (*level > deepest) {
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("--minipod-level {}: the switches of {} are at levels 0 to {}", *level,
+                               file.string(), deepest)};
+    }
     loaded.level = static_cast<std::int32_t>(*level);
   }
   return loaded;
@@ -115,6 +124,16 @@ void ShapeInput::add_options(OptionTable& options) {
   options.choice(
       "order", order, {"column-major", "row-major"},
       "How ranks are numbered: column-major is Megatron's default tp-cp-ep-dp-pp, row-major tp-pp-dp");
+}
+
+Status require_one_cluster(const std::string& capacities, const std::filesystem::path& topology) {
+  if (!capacities.empty() && !topology.empty()) {
+    return Error{Errc::kInvalidArgument, "--capacities and --topology exclude each other"};
+  }
+  if (capacities.empty() && topology.empty()) {
+    return Error{Errc::kInvalidArgument, "one of --capacities N,N and --topology FILE is required"};
+  }
+  return {};
 }
 
 std::vector<std::int32_t> free_hosts(const LoadedTopology& loaded) {

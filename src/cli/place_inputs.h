@@ -51,12 +51,17 @@ struct ShapeInput {
   [[nodiscard]] Result<place::RankOrder> rank_order() const { return place::rank_order_from_name(order); }
 };
 
+/// A cluster is described by either --capacities or --topology. Errors: kInvalidArgument for both or none.
+[[nodiscard]] Status require_one_cluster(const std::string& capacities,
+                                         const std::filesystem::path& topology);
 /// Free hosts of each minipod.
 [[nodiscard]] std::vector<std::int32_t> free_hosts(const LoadedTopology& loaded);
 /// "4x6" → a grid of 4 rows and 6 columns.
 [[nodiscard]] Result<place::Grid> parse_grid(const std::string& text);
 /// "4,4,2" → numbers of nodes, each 0..2^24.
 [[nodiscard]] Result<std::vector<std::int32_t>> parse_capacities(const std::string& text);
+/// The first few names, separated by commas.
+[[nodiscard]] std::string some(const std::vector<std::string>& names);
 /// A host list expression, or a file of names when it starts with '@'. Empty text gives none.
 [[nodiscard]] Result<std::vector<std::string>> parse_hosts(const std::string& text);
 

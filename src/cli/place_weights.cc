@@ -2,6 +2,7 @@
 #include "cli/place_weights.h"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -107,6 +108,22 @@ void ModelInput::add_options(OptionTable& options) {
                "Link: share of pipeline time that computation does not hide");
 }
 
+Status ModelInput::require_described(std::string_view what) const {
+  std::vector<std::string_view> missing;
+  for (const auto& [option, size] : {std::pair<std::string_view, std::int64_t>("--layers", model_.layers),
+                                     {"--hidden", model_.hidden},
+                                     {"--vocabulary", model_.vocabulary},
+                                     {"--sequence", model_.sequence}}) {
+    if (size == 0) {
+      missing.push_back(option);
+    }
+  }
+  if (missing.empty()) {
+    return {};
+  }
+  return wrong(fmt::format("{} needs a described model: {} not given", what, fmt::join(missing, ", ")));
+}
+
 place::PhysicalCost ModelInput::link() const {
   place::PhysicalCost link = link_;
   link.bandwidth = bandwidth_ / 8;
@@ -114,6 +131,7 @@ place::PhysicalCost ModelInput::link() const {
 }
 
 Result<place::PhysicalCost> ModelInput::cost(const place::JobShape& shape) const {
+  RUDDER_TRY(require_described("the model's volume"));
   RUDDER_ASSIGN(const place::Volumes volumes, place::volumes(model_, shape.tp, shape.pp, shape.dp));
   place::PhysicalCost cost = link();
   cost.dp_bytes = volumes.dp_bytes_per_step;

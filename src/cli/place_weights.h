@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rudder/core/result.h"
@@ -20,10 +21,12 @@ class ModelInput {
   void add_options(OptionTable& options);
 
   [[nodiscard]] const place::ModelShape& model() const noexcept { return model_; }
+  /// Errors: kInvalidArgument naming the sizes that `what` needs and that were not given.
+  [[nodiscard]] Status require_described(std::string_view what) const;
   /// Bandwidth, losses and exposed shares; volumes are zero.
   [[nodiscard]] place::PhysicalCost link() const;
   /// With the volumes of this shape. Context-parallel ranks share sequences, so they do not divide the batch.
-  /// Errors: those of place::volumes().
+  /// Errors: those of require_described() and place::volumes().
   [[nodiscard]] Result<place::PhysicalCost> cost(const place::JobShape& shape) const;
 
  private:

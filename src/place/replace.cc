@@ -42,16 +42,23 @@ class Replacer {
       const PlannedNode& node = plan_.nodes[i];
       const auto known = id_of_.find(node.host);
       if (known == id_of_.end()) {
-        return Error{Errc::kNotFound, fmt::format("planned host {} is not in the topology", node.host)};
+        return Error{Errc::kNotFound,
+                     fmt::format("host '{}' (rank {}) is not in the topology", node.host, node.rank0)};
       }
       planned_.emplace(node.host, i);
       cells_[cell_at(grid_, node.row, node.stage)] = minipod_of_[static_cast<std::size_t>(known->second)];
     }
     for (const std::string& host : failed) {
       if (planned_.count(host) == 0) {
-        return Error{Errc::kNotFound, fmt::format("failed host {} is not in the plan", host)};
+        ignored_.push_back(host);
       }
       barred_.insert(host);
+    }
+    if (!failed.empty() && ignored_.size() == failed.size()) {
+      return Error{Errc::kNotFound, failed.size() == 1
+                                        ? fmt::format("failed host {} is not in the plan", failed.front())
+                                        : fmt::format("none of {} failed hosts is in the plan, first {}",
+                                                      failed.size(), failed.front())};
     }
     for (const auto& [host, node] : planned_) {
       barred_.insert(host);
@@ -102,6 +109,7 @@ class Replacer {
     return Replaced{node.row, node.stage, failed, node.host, node.minipod, J_ - before};
   }
 
+  std::vector<std::string> take_ignored() { return std::move(ignored_); }
   Plan finish() {
     plan_.spread = spread_of(grid_, cells_);
     plan_.J = J_;
@@ -142,6 +150,7 @@ class Replacer {
   std::unordered_map<std::string, std::size_t> planned_;
   std::set<std::string> spares_;
   std::set<std::string> barred_;
+  std::vector<std::string> ignored_;
   double J_ = 0;
 };
 
@@ -159,6 +168,7 @@ Result<Replacement> replace_hosts(const Topology& topology, const Plan& plan,
       result.hosts.push_back(std::move(moved));
     }
   }
+  result.ignored = replacer.take_ignored();
   result.plan = replacer.finish();
   return result;
 }

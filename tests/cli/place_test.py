@@ -3,15 +3,19 @@
 """Whole runs of the place commands: spellings, results re-computed from their nodes, files that are read back."""
 import collections
 import json
+import os
 import pathlib
+import re
+import subprocess
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
-from program import run, run_json
+from program import RUDDER, run, run_json
 
 NAMES = ["S", "Q", "J", "J_lb", "gap", "optimal", "seconds", "nodes"]
 NODE_NAMES = ["rank0", "row", "stage", "host", "minipod", "leaf"]
+MODEL = ["--layers", 32, "--hidden", 4096, "--vocabulary", 50257, "--sequence", 2048]
 SHAPE = ["--gpus-per-node", 8, "--tp", 8, "--pp", 4, "--dp", 4]
 
 
@@ -121,12 +125,47 @@ class Place(unittest.TestCase):
         placed = run_json("place", "--topology", self.topology, *SHAPE, "--out", out)
         failed = placed["nodes"][5]
         result = run_json("place", "replace", out / "placement.json", "--topology", self.topology, "--failed", failed["host"],
-                          "--out", self.work / "new.json")
+                          "--out", out, "--command", "./resume.sh")
         self.assertEqual(result["replaced"][0]["minipod"], failed["minipod"])
         self.assertEqual(result["replaced"][0]["delta_J"], 0)
         before = {(n["row"], n["stage"]): n["host"] for n in placed["nodes"]}
-        after = {(n["row"], n["stage"]): n["host"] for n in json.loads((self.work / "new.json").read_text())["nodes"]}
+        after = {(n["row"], n["stage"]): n["host"] for n in json.loads((out / "placement.json").read_text())["nodes"]}
         self.assertEqual([cell for cell in before if before[cell] != after[cell]], [(failed["row"], failed["stage"])])
+        for name in ("slurm-hosts.txt", "openmpi-ranks.txt", "torchrun.txt", "kubernetes-pods.yaml", "heat-map.html"):
+            words = re.findall(r"[\w-]+", (out / name).read_text())
+            self.assertNotIn(failed["host"], words, name)
+            self.assertIn(result["replaced"][0]["host"], words, name)
+        self.assertIn("./resume.sh", (out / "slurm.sbatch").read_text())
+
+    def test_failed_hosts_outside_the_placement_are_said_and_ignored(self):
+        out = self.work / "out"
+        placed = run_json("place", "--topology", self.topology, *SHAPE, "--out", out)
+        used = [n["host"] for n in placed["nodes"]]
+        idle = sorted({f"h{i}" for i in range(20)} - set(used))
+        replace = ["place", "replace", out / "placement.json", "--topology", self.topology, "--failed"]
+        printed, said = run(*replace, f"{used[0]},{idle[0]},zz9", "--json")
+        self.assertEqual([r["failed"] for r in json.loads(printed)["replaced"]], [used[0]])
+        self.assertIn(f"2 failed hosts are not in the placement and change nothing: {idle[0]}, zz9", said)
+        self.assertIn("none of 2 failed hosts is in the plan", run(*replace, f"{idle[0]},zz9", code=1)[1])
+
+    def test_the_example_of_the_docs_runs_line_by_line(self):
+        page = (pathlib.Path(__file__).parents[2] / "docs" / "placement.md").read_text()
+        script = page.split("```")[1].replace("/etc/slurm/topology.conf", str(self.topology))
+        pods = [f"gpu-{pod}[01-93]" for pod in "abcd"]
+        self.topology.write_text("".join(f"SwitchName=m{i} Nodes={hosts}\n" for i, hosts in enumerate(pods)) +
+                                 "SwitchName=core Switches=m[0-3]\n")
+        nodes = [{"name": f"gpu-{pod}{i:02}", "state": ["IDLE"]} for pod in "abcd" for i in range(1, 94)]
+        (self.work / "sinfo.json").write_text(json.dumps({"nodes": nodes}))
+        commands = self.work / "bin"
+        commands.mkdir()
+        for name, does in (("sinfo", f"cat {self.work}/sinfo.json"), ("sbatch", 'test -f "$1" && test -f slurm-hosts.txt'),
+                           ("rudder", f'exec {pathlib.Path(RUDDER).resolve()} "$@"')):
+            (commands / name).write_text(f"#!/bin/sh\n{does}\n")
+            (commands / name).chmod(0o755)
+        done = subprocess.run(["sh", "-ec", script], cwd=self.work, text=True, capture_output=True,
+                              env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("gpu-b07", (self.work / "llm" / "slurm-hosts.txt").read_text())
 
     def test_advice_covers_the_splits_and_starts_with_the_quickest(self):
         result = run_json("place", "advise", "--gpus", 128, "--topology", self.topology, "--layers", 32, "--hidden", 4096,
@@ -139,6 +178,13 @@ class Place(unittest.TestCase):
             self.assertEqual(row["rows"] * row["columns"], 16)
         seconds = [r["predicted_seconds"] for r in rows]
         self.assertEqual(seconds, sorted(seconds))
+
+    def test_advice_says_why_only_one_replica_is_listed(self):
+        words = ["place", "advise", "--gpus", 16, "--topology", self.topology, *MODEL, "--seconds", 0.01]
+        printed, said = run(*words, "--json")
+        self.assertEqual({row["dp"] for row in json.loads(printed)["rows"]}, {1})
+        self.assertIn("--global-batch 1", said)
+        self.assertEqual(run(*words, "--global-batch", 64, "--json")[1], "")
 
     def test_topology_is_read_and_drawn(self):
         result = run_json("place", "topology", self.topology, "--svg", self.work / "t.svg")
@@ -160,6 +206,20 @@ class Place(unittest.TestCase):
         self.assertIn("'-1'", fails(2, "place", "--capacities", "8,-1", "--shape", "2x2"))
         self.assertIn("alpha", fails(2, "place", "--capacities", "8,8", "--shape", "2x2", "--alpha", "7"))
         self.assertIn("TP must divide", fails(2, "place", "--topology", self.topology, "--tp", 3))
+        both = ["--capacities", "8,8", "--topology", self.topology]
+        self.assertIn("exclude each other", fails(2, "place", *both, "--shape", "4x4"))
+        self.assertIn("exclude each other", fails(2, "place", "advise", "--gpus", 8, *both, *MODEL))
+        self.assertIn("--shape 4x4 stands for --tp 8 and --tp 4", fails(2, "place", "--topology", self.topology, "--shape", "4x4",
+                                                                       "--tp", 4))
+        self.assertIn("--dp 4 and --dp 8", fails(2, "place", "--capacities", "8,8", "--shape", "4x4", "--dp", 8))
+        run("place", "--topology", self.topology, "--shape", "4x4", "--pp", 4)
+        self.assertIn("--spares 9", fails(1, "place", "--topology", self.topology, "--shape", "2x2", "--spares", 9))
+        self.assertIn("at levels 0 to 1", fails(2, "place", "topology", self.topology, "--minipod-level", 9))
+        run("place", "topology", self.topology, "--minipod-level", 0)
+        self.assertIn("--hidden, --vocabulary not given", fails(2, "place", "advise", "--gpus", 128, "--topology", self.topology,
+                                                                "--layers", 32, "--sequence", 2048))
+        self.assertIn("--layers, --hidden, --vocabulary, --sequence not given",
+                      fails(2, "place", "--topology", self.topology, *SHAPE, "--alpha", "model"))
         self.assertIn("goes behind", fails(2, "place", "--alpha", "0.3", "topology", self.topology))
         broken = self.work / "broken.conf"
         broken.write_text("SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=c Nodes=a[1-999999999]\n")

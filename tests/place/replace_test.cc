@@ -94,6 +94,21 @@ TEST(ReplaceHosts, SparesMayBeBusyAndComeFirst) {
             "m0h5");
 }
 
+TEST(ReplaceHosts, HostsOutsideThePlanAreIgnoredAndNotUsed) {
+  const Topology topology = test::cluster({6});
+  const PlacedJob placed = placed_on(topology, 2, 2, 0.5);
+  const Result<Replacement> result =
+      replace_hosts(topology, placed.plan, std::vector<std::string>{"x9", "m0h0", "m0h4"});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->ignored, (std::vector<std::string>{"x9", "m0h4"}));
+  ASSERT_EQ(result->hosts.size(), 1U);
+  EXPECT_EQ(result->hosts[0].host, "m0h5");
+  const Result<Replacement> none =
+      replace_hosts(topology, placed.plan, std::vector<std::string>{"x9", "m0h4"});
+  EXPECT_EQ(none.error().code, Errc::kNotFound);
+  EXPECT_THAT(none.error().message, HasSubstr("none of 2"));
+}
+
 TEST(ReplaceHosts, NamesWhatIsWrong) {
   const Topology topology = test::cluster({4});
   const PlacedJob placed = placed_on(topology, 2, 2, 0.5);

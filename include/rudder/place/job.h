@@ -82,7 +82,8 @@ struct Replaced {
 
 struct Replacement {
   Plan plan;
-  std::vector<Replaced> hosts;  ///< in rank order
+  std::vector<Replaced> hosts;       ///< in rank order
+  std::vector<std::string> ignored;  ///< failed hosts that the plan does not use, as given
 };
 
 struct ReplaceOptions {
@@ -94,8 +95,8 @@ struct ReplaceOptions {
 /// Moves each failed host's cell to an unused host: one of the same minipod, which leaves S and Q as they
 /// are; else the one with the least rise of J; ties go to a minipod that occurs in the cell's row, then in
 /// its column, then to a spare, to the same leaf, to the first name. All other cells stay. O(failed x hosts).
-/// Errors: kNotFound for a failed host that is not in the plan or a planned one that the topology lacks;
-/// kResource when no host is left.
+/// Failed hosts outside the plan are not used either. Errors: kNotFound when no failed host is in the plan,
+/// or for a planned one that the topology lacks; kResource when no host is left.
 [[nodiscard]] Result<Replacement> replace_hosts(const Topology& topology, const Plan& plan,
                                                 std::span<const std::string> failed,
                                                 const ReplaceOptions& options = {});
