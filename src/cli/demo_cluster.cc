@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rudder/core/files.h"
+#include "rudder/core/interrupt.h"
 #include "rudder/launch/process.h"
 #include "rudder/launch/rank_env.h"
 
@@ -94,7 +95,7 @@ Result<ClusterRun> Cluster::run(const std::vector<std::string>& arguments, const
   RUDDER_ASSIGN(const launch::SuperviseResult ended, launch::supervise(commands, supervise));
   received_signal_ = ended.received_signal;
   if (ended.received_signal != 0) {
-    return Error{Errc::kCancelled, fmt::format("stopped by signal {}", ended.received_signal)};
+    return Error{Errc::kCancelled, "stopped by " + signal_text(ended.received_signal)};
   }
   if (ended.first_failure) {
     return Error{Errc::kPeer,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rudder/core/interrupt.h"
 #include "rudder/launch/process.h"
 #include "rudder/launch/rank_env.h"
 
@@ -67,7 +68,7 @@ class Launch final : public Command {
     const bool failed = std::any_of(result.exits.begin(), result.exits.end(),
                                     [](const launch::Exit& exit) { return exit.failed(); });
     if (result.received_signal != 0 && failed) {
-      say(fmt::format("rudder: stopped by signal {}", result.received_signal));
+      say("rudder: stopped by " + signal_text(result.received_signal));
       return 128 + result.received_signal;
     }
     return 0;

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 
 int main(int argc, char** argv) {
+  rudder::occupy_standard_descriptors();
   const auto guard = rudder::InterruptGuard::install();
   if (!guard) {
     std::fprintf(stderr, "rudder: %s\n", guard.error().message.c_str());

@@ -49,8 +49,9 @@ std::optional<Integer> parse_bounded(std::string_view text, Integer low, Integer
 
 template <class Integer>
 std::string range_text(Integer low, Integer high) {
-  return high == std::numeric_limits<Integer>::max() ? fmt::format("at least {}", low)
-                                                     : fmt::format("{}..{}", low, high);
+  return sizeof(Integer) > 2 && high == std::numeric_limits<Integer>::max()
+             ? fmt::format("at least {}", low)
+             : fmt::format("{}..{}", low, high);
 }
 
 std::string nearest_key(const std::string& key, const std::vector<Option>& options) {

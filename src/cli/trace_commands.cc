@@ -69,6 +69,12 @@ class TraceRecord final : public Command {
   train::TrainOptions train_;
 };
 
+/// A buffer size as written, as a number: rows are whole, fractions are not.
+Json size_number(const std::string& text) {
+  const auto rows = parse_int(text);
+  return rows ? Json(*rows) : Json(parse_double(text).value_or(0));
+}
+
 class TraceReplay final : public Command {
  public:
   TraceReplay() {
@@ -126,7 +132,7 @@ class TraceReplay final : public Command {
       const double to_none = row.ratio_to_none();
       const double to_min = row.ratio_to_min().value_or(0);
       list.push_back({{"policy", row.policy},
-                      {"buffer", row.buffer},
+                      {"buffer", size_number(row.buffer)},
                       {"slots", row.slots},
                       {"requests", row.counts.requests},
                       {"hits", row.counts.hits},

@@ -51,7 +51,7 @@ class Train final : public Command {
     options().path("run", train_.run_directory, "Run folder: run.json, metrics.jsonl, result.json");
     options().path(
         "checkpoint", train_.checkpoint_directory,
-        "Folder for checkpoints; with one, SIGTERM and SIGINT end the run with a checkpoint and code 0");
+        "Folder for checkpoints; with one, SIGTERM and SIGINT in training end the run with one and code 0");
     options().integer<std::uint64_t>("checkpoint-steps", train_.checkpoint_steps, 0, std::uint64_t{1} << 40,
                                      "Steps between checkpoints; 0: one after each epoch");
     options().integer<std::size_t>("checkpoint-keep", train_.checkpoint_keep, 1, 1'000'000,
@@ -116,6 +116,9 @@ class Train final : public Command {
     } else if (!trace_.empty()) {
       RUDDER_TRY(write_trace(result));
     }
+    if (!result.checkpoint_failure.empty()) {
+      say("rudder: the last checkpoint could not be written: " + result.checkpoint_failure);
+    }
     if (json()) {
       print_json(train_json(result));
     } else {
@@ -124,7 +127,7 @@ class Train final : public Command {
                             result.val_accuracy, result.test_accuracy, result.loss_digest)
               : fmt::format("not evaluated; loss digest {:.16}", result.loss_digest));
     }
-    return 0;
+    return result.checkpoint_failure.empty() ? 0 : 1;
   }
 
  private:

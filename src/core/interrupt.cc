@@ -52,7 +52,7 @@ extern "C" void pass_on(int signal) {
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);
   }
-  const std::string line = fmt::format("rudder: stopped by signal {} ({})\n", signal, ::strsignal(signal));
+  const std::string line = fmt::format("rudder: stopped by {}\n", signal_text(signal));
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
   ::_exit(128 + signal);
 }
@@ -76,6 +76,19 @@ void watch(int read_end) {
 }
 
 }  // namespace
+
+std::string signal_text(int signal) {
+  return fmt::format("signal {} ({})", signal, ::strsignal(signal));
+}
+
+void occupy_standard_descriptors() noexcept {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+      // The lowest free descriptor, which is this one.
+      static_cast<void>(!::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY));
+    }
+  }
+}
 
 PendingPath::PendingPath(std::filesystem::path path) : path_(std::move(path)) {
   if (!path_.empty()) {

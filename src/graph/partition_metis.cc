@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <limits>
-#include <mutex>
-#include <utility>
+#include <system_error>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <metis.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "rudder/core/rng.h"
 
@@ -65,30 +71,6 @@ Error too_large(NodeId nodes, std::int64_t edges) {
                       nodes, edges)};
 }
 
-/// METIS prints warnings ("too many parts", a line each) with printf, where a program's JSON belongs. They
-/// are dropped: what they warn of, empty parts, is in the report. Affects C's printf in this process only,
-/// not the descriptor.
-class NoPrintf {
- public:
-  NoPrintf() : before_(stdout), nowhere_(std::fopen("/dev/null", "w")) {
-    if (nowhere_ != nullptr) {
-      stdout = nowhere_;
-    }
-  }
-  NoPrintf(const NoPrintf&) = delete;
-  NoPrintf& operator=(const NoPrintf&) = delete;
-  ~NoPrintf() {
-    stdout = before_;
-    if (nowhere_ != nullptr) {
-      std::fclose(nowhere_);
-    }
-  }
-
- private:
-  FILE* before_;
-  FILE* nowhere_;
-};
-
 Error metis_error(int code) {
   switch (code) {
     case METIS_ERROR_MEMORY:
@@ -96,9 +78,63 @@ Error metis_error(int code) {
     case METIS_ERROR_INPUT:
       return {Errc::kInternal, "metis: refused its input"};
     default:
-      // METIS catches SIGTERM while it runs and ends with this status.
-      return {Errc::kCancelled, fmt::format("metis: ended by a signal or failed (status {})", code)};
+      return {Errc::kInternal, fmt::format("metis: failed (status {})", code)};
   }
+}
+
+/// Memory that a child process fills for its parent. Zeros at first.
+template <class T>
+class SharedArray {
+ public:
+  explicit SharedArray(std::size_t count) : bytes_(std::max<std::size_t>(count, 1) * sizeof(T)) {
+    void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    data_ = memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
+  }
+  SharedArray(const SharedArray&) = delete;
+  SharedArray& operator=(const SharedArray&) = delete;
+  ~SharedArray() {
+    if (data_ != nullptr) {
+      ::munmap(data_, bytes_);
+    }
+  }
+  [[nodiscard]] T* data() const noexcept { return data_; }
+
+ private:
+  std::size_t bytes_;
+  T* data_ = nullptr;
+};
+
+/// Runs `work` in a child process whose output goes nowhere, and waits for it. METIS needs that: it takes
+/// over SIGTERM and jumps out of its handler, prints warnings (a line for each empty part) where a program's
+/// JSON belongs, and draws from libc's rand(), which all threads share.
+template <class Work>
+Status run_in_child(Work work) {
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) {
+    return Error{Errc::kResource, "metis: cannot start a process: " + std::generic_category().message(errno)};
+  }
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      std::signal(signal, SIG_DFL);
+    }
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (::getppid() != parent || nowhere < 0 || ::dup2(nowhere, STDOUT_FILENO) < 0 ||
+        ::dup2(nowhere, STDERR_FILENO) < 0) {
+      ::_exit(1);
+    }
+    work();
+    ::_exit(0);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) {
+    return Error{Errc::kResource, fmt::format("metis: its process was ended by signal {} ({})",
+                                              WTERMSIG(status), ::strsignal(WTERMSIG(status)))};
+  }
+  return WEXITSTATUS(status) == 0 ? Status() : Error{Errc::kResource, "metis: its process could not start"};
 }
 
 }  // namespace
@@ -158,22 +194,21 @@ Result<std::vector<PartId>> assign_metis(const Graph& graph, const PartitionOpti
   // METIS wants more than 1; a part cannot be balanced better than by one node anyway.
   const auto tolerance = static_cast<real_t>(1 + std::max(options.imbalance, 0.001));
   std::array<real_t, 2> tolerances{tolerance, tolerance};
-  idx_t cut = 0;
-  std::vector<idx_t> part(at(nodes));
-  {
-    // METIS draws from libc's rand(), which all threads share.
-    static std::mutex one_at_a_time;
-    const std::lock_guard lock(one_at_a_time);
-    const NoPrintf quiet;
-    const int code = METIS_PartGraphKway(
-        &nodes, &input.constraints, input.offsets.data(), input.neighbors.data(), input.weights.data(),
-        nullptr, nullptr, &parts, nullptr, tolerances.data(), settings.data(), &cut, part.data());
-    if (code != METIS_OK) {
-      return metis_error(code);
-    }
+  const SharedArray<idx_t> part(at(nodes));
+  const SharedArray<int> code(1);
+  if (part.data() == nullptr || code.data() == nullptr) {
+    return Error{Errc::kResource, fmt::format("metis: no memory for the parts of {} nodes", nodes)};
   }
-  input = {};
-  return std::vector<PartId>(part.begin(), part.end());
+  RUDDER_TRY(run_in_child([&] {
+    idx_t cut = 0;
+    *code.data() = METIS_PartGraphKway(&nodes, &input.constraints, input.offsets.data(),
+                                       input.neighbors.data(), input.weights.data(), nullptr, nullptr, &parts,
+                                       nullptr, tolerances.data(), settings.data(), &cut, part.data());
+  }));
+  if (*code.data() != METIS_OK) {
+    return metis_error(*code.data());
+  }
+  return std::vector<PartId>(part.data(), part.data() + nodes);
 }
 
 }  // namespace rudder::graph

@@ -84,7 +84,8 @@ Status read_master(RankEnvironment& found, std::uint64_t job) {
 Result<RankEnvironment> from_open_mpi() {
   RUDDER_ASSIGN(RankEnvironment found, numbered("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"));
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-  const bool one_node = local != nullptr && parse_int(local) == std::int64_t{found.world};
+  const bool one_node =
+      found.world == 1 || (local != nullptr && parse_int(local) == std::int64_t{found.world});
   if (!one_node && std::getenv("MASTER_ADDR") == nullptr) {
     return Error{Errc::kInvalidArgument,
                  "Open MPI's ranks lie on several nodes: name rank 0's host, mpirun -x MASTER_ADDR=HOST"};

@@ -60,6 +60,15 @@ int source_address(const addrinfo& target, sockaddr_storage& source, socklen_t& 
   return 0;
 }
 
+/// EPROTO when the other side says something by itself, as no store does; its greeting would be taken for
+/// answers.
+int listen_a_moment(int fd) {
+  constexpr int kMilliseconds = 20;
+  pollfd event{.fd = fd, .events = POLLIN, .revents = 0};
+  char byte = 0;
+  return ::poll(&event, 1, kMilliseconds) > 0 && ::recv(fd, &byte, 1, MSG_PEEK) > 0 ? EPROTO : 0;
+}
+
 /// One attempt; 0 or an errno.
 int try_connect(const addrinfo& target, Deadline deadline) {
   const Socket socket(::socket(target.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -67,7 +76,7 @@ int try_connect(const addrinfo& target, Deadline deadline) {
     return errno;
   }
   if (::connect(socket.fd, target.ai_addr, target.ai_addrlen) == 0) {
-    return 0;
+    return listen_a_moment(socket.fd);
   }
   if (errno != EINPROGRESS) {
     return errno;
@@ -80,7 +89,10 @@ int try_connect(const addrinfo& target, Deadline deadline) {
   }
   int failed = 0;
   socklen_t length = sizeof failed;
-  return ::getsockopt(socket.fd, SOL_SOCKET, SO_ERROR, &failed, &length) == 0 ? failed : errno;
+  if (::getsockopt(socket.fd, SOL_SOCKET, SO_ERROR, &failed, &length) != 0) {
+    return errno;
+  }
+  return failed == 0 ? listen_a_moment(socket.fd) : failed;
 }
 
 }  // namespace
@@ -116,6 +128,9 @@ Status wait_for_listener(const std::string& host, std::uint16_t port, Deadline d
       if (failed == 0) {
         return {};
       }
+    }
+    if (failed == EPROTO) {
+      return Error{Errc::kPeer, fmt::format("{}:{} is not rank 0's store: it speaks first", host, port)};
     }
     if (deadline.passed()) {
       return Error{Errc::kTimeout,

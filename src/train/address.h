@@ -13,6 +13,7 @@ namespace rudder::train {
 [[nodiscard]] Result<std::string> local_address_towards(const std::string& host, std::uint16_t port);
 
 /// Returns once something accepts TCP connections at host:port; the connection made to find out is closed.
+/// Something that speaks first is no store: an error at once.
 [[nodiscard]] Status wait_for_listener(const std::string& host, std::uint16_t port, Deadline deadline);
 
 /// Lets receives on this process's connections to a remote `port` fail after `limit` without a byte. For

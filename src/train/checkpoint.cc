@@ -3,11 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <functional>
+#include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "rudder/core/files.h"
 #include "rudder/core/log.h"
@@ -96,17 +102,23 @@ std::filesystem::path path_of(const std::filesystem::path& folder, std::uint64_t
   return folder / fmt::format("{}{:012}{}", kPrefix, step, kSuffix);
 }
 
-/// Checkpoints of a folder, newest first.
-std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder) {
+std::vector<std::filesystem::path> list_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;
   std::error_code failed;
   for (auto entry = std::filesystem::directory_iterator(folder, failed);
        !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) {
-      found.push_back(entry->path());
-    }
+    found.push_back(entry->path());
   }
+  return found;
+}
+
+/// Checkpoints of a folder, newest first.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found = list_files(folder);
+  std::erase_if(found, [](const std::filesystem::path& path) {
+    const std::string name = path.filename().string();
+    return !name.starts_with(kPrefix) || !name.ends_with(kSuffix);
+  });
   // Steps have a fixed width: names sort as they do.
   std::ranges::sort(found, std::greater<>());
   return found;
@@ -192,7 +204,9 @@ Status save_checkpoint(const std::filesystem::path& folder, const Checkpoint& ch
   RUDDER_ASSIGN(AtomicFile file, AtomicFile::create(path_of(folder, checkpoint.next_step)));
   RUDDER_TRY(file.write(encode_checkpoint(checkpoint)));
   RUDDER_TRY(file.commit());
-  const std::vector<std::filesystem::path> all = list_checkpoints(folder);
+  std::vector<std::filesystem::path> all = list_checkpoints(folder);
+  std::erase_if(
+      all, [&](const std::filesystem::path& path) { return path > path_of(folder, checkpoint.next_step); });
   for (std::size_t i = std::max<std::size_t>(keep, 1); i < all.size(); ++i) {
     std::error_code ignored;  // one too many does no harm
     std::filesystem::remove(all[i], ignored);
@@ -221,8 +235,36 @@ Result<std::optional<Checkpoint>> load_checkpoint(const std::filesystem::path& f
   return std::optional<Checkpoint>();
 }
 
-CheckpointWriter::CheckpointWriter(std::filesystem::path folder, std::size_t keep)
-    : folder_(std::move(folder)), keep_(keep), thread_([this] { run(); }) {}
+Result<std::unique_ptr<CheckpointWriter>> CheckpointWriter::open(const std::filesystem::path& folder,
+                                                                 std::size_t keep, bool fresh) {
+  RUDDER_TRY(make_directories(folder));
+  const int lock = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  std::unique_ptr<CheckpointWriter> writer(lock < 0 ? nullptr : new CheckpointWriter(folder, keep, lock));
+  if (!writer || ::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{}: {}", folder.string(),
+                             lock >= 0 && errno == EWOULDBLOCK ? "another run keeps its checkpoints here"
+                                                               : std::generic_category().message(errno))};
+  }
+  if (fresh && !list_checkpoints(folder).empty()) {
+    return Error{
+        Errc::kInvalidArgument,
+        fmt::format("{}: has checkpoints of an earlier run; give --resume to go on from them, or another "
+                    "folder",
+                    folder.string())};
+  }
+  for (const std::filesystem::path& path : list_files(folder)) {
+    if (path.filename().string().find(fmt::format("{}.tmp.", kSuffix)) != std::string::npos) {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+  }
+  RUDDER_TRY(AtomicFile::create(folder / "probe"));  // says now when nothing could be written later
+  return writer;
+}
+
+CheckpointWriter::CheckpointWriter(std::filesystem::path folder, std::size_t keep, int lock)
+    : lock_(lock), folder_(std::move(folder)), keep_(keep), thread_([this] { run(); }) {}
 
 CheckpointWriter::~CheckpointWriter() {
   {
@@ -231,6 +273,7 @@ CheckpointWriter::~CheckpointWriter() {
   }
   changed_.notify_all();
   thread_.join();
+  ::close(lock_);
 }
 
 void CheckpointWriter::submit(Checkpoint checkpoint) {

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -40,7 +41,8 @@ struct Checkpoint {
 /// The names of the fields in which two identities differ, with both values; empty when there is none.
 [[nodiscard]] std::string identity_difference(const std::string& saved, const std::string& now);
 
-/// Writes `checkpoint` into the folder, durably, and removes all but the `keep` newest ones (at least 1).
+/// Writes `checkpoint` into the folder, durably, and removes all but the `keep` newest ones (at least 1) of
+/// this step and before. Later ones are damaged: whoever goes on from an earlier step has passed them over.
 [[nodiscard]] Status save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint,
                                      std::size_t keep);
 /// The newest one that is whole; damaged ones are warned of and passed over. Empty when the folder has none
@@ -50,7 +52,10 @@ struct Checkpoint {
 /// Writes on a thread of its own, so that training goes on meanwhile.
 class CheckpointWriter {
  public:
-  CheckpointWriter(std::filesystem::path folder, std::size_t keep);
+  /// Makes the folder and locks it for this process; removes what a killed one left half-written. Errors: it
+  /// cannot be written to, another process has it, or it has checkpoints although the run is `fresh`.
+  [[nodiscard]] static Result<std::unique_ptr<CheckpointWriter>> open(const std::filesystem::path& folder,
+                                                                      std::size_t keep, bool fresh);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -61,8 +66,10 @@ class CheckpointWriter {
   [[nodiscard]] Status finish();
 
  private:
+  CheckpointWriter(std::filesystem::path folder, std::size_t keep, int lock);
   void run();
 
+  const int lock_;  ///< the folder's descriptor, which holds the lock
   const std::filesystem::path folder_;
   const std::size_t keep_;
   std::mutex mutex_;

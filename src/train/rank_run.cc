@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -119,6 +120,7 @@ class RankRun {
         .threads = options_.threads};
     RUDDER_ASSIGN(learner_, Learner::create(learning));
     progress_.emplace(options_, who_, graph_, schedule_->steps_per_epoch());
+    RUDDER_TRY(progress_->open());
     if (!options_.run_directory.empty() && who_.rank == 0) {
       RUDDER_TRY(make_directories(options_.run_directory));
       RUDDER_ASSIGN(metrics_, metrics::JsonLines::open(options_.run_directory / "metrics.jsonl"));
@@ -222,6 +224,14 @@ class RankRun {
       return Error{Errc::kCancelled, fmt::format("stopped in epoch {}, step {}", batch.sampled.key.epoch,
                                                  batch.sampled.key.batch)};
     }
+    if (!std::isfinite(passengers[0])) {
+      return Error{
+          Errc::kInvalidData,
+          fmt::format(
+              "the loss of epoch {}, step {} is {}: the training diverges (a lower --learning-rate or "
+              "--clip-norm may help)",
+              batch.sampled.key.epoch, batch.sampled.key.batch, passengers[0])};
+    }
     learner_->update();
     note(batch, sums);
     progress_->finish_step(loss, passengers[0], *learner_);
@@ -273,7 +283,7 @@ class RankRun {
     result_.world = who_.world;
     result_.blas = blas_kernels();
     result_.stopped = stopped_;
-    RUDDER_TRY(progress_->report(result_));
+    progress_->report(result_);
     RUDDER_ASSIGN(result_.model_digest, compare_replicas(*collective_, learner_->parameters()));
     RUDDER_ASSIGN(result_.by_rank, gather_counts(*collective_, run_counts_));
     RUDDER_TRY(gather_accesses());

@@ -58,17 +58,18 @@ Status broadcast(Collective& collective, std::vector<float>& values) {
 /// Rank 0's status on every rank, its message cut to what a line holds.
 Status agree(Collective& collective, const Status& mine) {
   constexpr std::size_t kWords = 128;
-  std::vector<std::uint64_t> words(1 + kWords);
+  std::vector<std::uint64_t> words(2 + kWords);
   if (!mine.ok()) {
     const std::string& text = mine.error().message;
     words[0] = std::min(text.size(), kWords * sizeof(std::uint64_t));
-    std::memcpy(&words[1], text.data(), words[0]);
+    words[1] = static_cast<std::uint64_t>(mine.error().code);
+    std::memcpy(&words[2], text.data(), words[0]);
   }
   RUDDER_TRY(broadcast(collective, words));
   if (words[0] == 0) {
     return {};
   }
-  return Error{Errc::kInvalidArgument, std::string(reinterpret_cast<const char*>(&words[1]), words[0])};
+  return Error{static_cast<Errc>(words[1]), std::string(reinterpret_cast<const char*>(&words[2]), words[0])};
 }
 
 }  // namespace
@@ -80,9 +81,14 @@ RunProgress::RunProgress(const TrainOptions& options, const RankInfo& who,
       steps_(steps_per_epoch),
       total_(std::uint64_t{options.epochs} * steps_per_epoch) {
   state_.identity = identity_of(options, who, graph);
-  if (!options.checkpoint_directory.empty() && who.rank == 0) {
-    writer_ = std::make_unique<CheckpointWriter>(options.checkpoint_directory, options.checkpoint_keep);
+}
+
+Status RunProgress::open() {
+  if (!options_.checkpoint_directory.empty() && who_.rank == 0) {
+    RUDDER_ASSIGN(writer_, CheckpointWriter::open(options_.checkpoint_directory, options_.checkpoint_keep,
+                                                  !options_.resume));
   }
+  return {};
 }
 
 std::uint32_t RunProgress::epoch() const noexcept {
@@ -181,13 +187,15 @@ void RunProgress::save(const Learner& learner) {
   }
 }
 
-Status RunProgress::report(TrainResult& result) {
+void RunProgress::report(TrainResult& result) {
   Sha256 digest;
   digest.update(std::as_bytes(std::span(state_.losses)));
   result.loss_digest = digest.hex();
   result.step_losses.assign(state_.losses.begin(), state_.losses.end());
   result.epochs = state_.epochs;
-  return writer_ ? writer_->finish() : Status();
+  if (const Status written = writer_ ? writer_->finish() : Status(); !written.ok()) {
+    result.checkpoint_failure = written.error().message;
+  }
 }
 
 }  // namespace rudder::train

@@ -24,6 +24,8 @@ class RunProgress {
   RunProgress(const TrainOptions& options, const RankInfo& who, const graph::PartitionedGraph& graph,
               std::uint32_t steps_per_epoch);
 
+  /// Makes the checkpoint folder ready; rank 0's part.
+  [[nodiscard]] Status open();
   /// Takes up the newest checkpoint if the options want it; every rank calls it. An error on every rank when
   /// rank 0's checkpoint is of another run (with the options that differ) or cannot be read.
   [[nodiscard]] Status resume(Collective& collective, Learner& learner);
@@ -40,8 +42,8 @@ class RunProgress {
   void finish_epoch(const EpochResult& result, const Learner& learner);
   /// Hands a checkpoint to the writer.
   void save(const Learner& learner);
-  /// Fills in losses, epochs and digest; waits for the last checkpoint, whose error it returns.
-  [[nodiscard]] Status report(TrainResult& result);
+  /// Fills in losses, epochs, digest, and why the last checkpoint could not be written.
+  void report(TrainResult& result);
 
  private:
   [[nodiscard]] Result<bool> read_newest();

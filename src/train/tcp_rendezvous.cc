@@ -60,6 +60,20 @@ class TcpRendezvous final : public transport::Rendezvous {
   std::string place_;
 };
 
+/// Anything may listen at that port: it must give back what it was given.
+Status check_store(TcpRendezvous& store, const RankInfo& who, const std::string& place, Duration deadline) {
+  const std::string key = fmt::format("hello/{}", who.rank);
+  const Status put = store.put(key, key);
+  const Result<std::string> got =
+      put.ok() ? store.get(key, Deadline::in(deadline)) : Result<std::string>(put.error());
+  if (got.ok() && *got == key) {
+    return {};
+  }
+  return Error{Errc::kPeer,
+               fmt::format("rank {}: what listens at {} is not rank 0's store: {}", who.rank, place,
+                           got.ok() ? "it answers with something else" : got.error().message)};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<transport::Rendezvous>> make_tcp_rendezvous(const RankInfo& who, Duration deadline) {
@@ -95,8 +109,11 @@ Result<std::shared_ptr<transport::Rendezvous>> make_tcp_rendezvous(const RankInf
   }
   // A stranger behind the port might accept and never answer; the store would wait for it for ever.
   bound_receives(who.master_port, deadline);
-  return std::shared_ptr<transport::Rendezvous>(
-      std::make_shared<TcpRendezvous>(std::move(store), std::move(place)));
+  auto rendezvous = std::make_shared<TcpRendezvous>(std::move(store), place);
+  if (who.rank != 0) {
+    RUDDER_TRY(check_store(*rendezvous, who, place, deadline));
+  }
+  return std::shared_ptr<transport::Rendezvous>(std::move(rendezvous));
 }
 
 }  // namespace rudder::train

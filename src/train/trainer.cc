@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/train/trainer.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include "rudder/core/machine.h"
 #include "rudder/transport/rendezvous.h"
@@ -27,6 +29,22 @@ std::unique_ptr<transport::Transport> shaped(const TrainOptions& options,
     return transport;
   }
   return transport::make_shaped_transport(std::move(transport), options.link_bits_per_second, kBurstBytes);
+}
+
+/// LibTorch and UCX end the process when descriptors run out in the middle of a run.
+Status ensure_descriptors(Rank world) {
+  const rlim_t wanted = 40 + rlim_t{8} * world;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur >= wanted) {
+    return {};
+  }
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  if (limit.rlim_cur < wanted || ::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return Error{Errc::kResource, fmt::format("at most {} files may be open; {} ranks need {} (ulimit -n)",
+                                              limit.rlim_max, world, wanted)};
+  }
+  return {};
 }
 
 /// All ranks as threads. The first error is the run's: the others follow from it.
@@ -77,6 +95,7 @@ Result<TrainResult> train_one_rank(const TrainOptions& options, const RankInfo& 
 Result<TrainResult> train(const TrainOptions& options, const RankInfo& who, const EpochListener& listener,
                           const std::atomic<bool>* stop) {
   quiet_torch_logs();
+  RUDDER_TRY(ensure_descriptors(who.world));
   if (options.transport != "ucx" && options.transport != "loopback") {
     return Error{Errc::kInvalidArgument,
                  fmt::format("unknown transport '{}'; there are ucx and loopback", options.transport)};

@@ -127,6 +127,12 @@ class Commands(Base):
             self.assertEqual(done.returncode, 1, words)
             self.assertIn("standard output", done.stderr)
 
+    def test_closed_standard_streams_are_not_taken_for_files(self):
+        for closed, code in (("<&- >&- 2>&-", 1), (">&- 2>&-", 1), ("2>&-", 0), ("<&-", 0)):
+            done = subprocess.run(["bash", "-c", f"{RUDDER} graph info {self.graph} --json {closed}"], capture_output=True,
+                                  text=True, timeout=60, env=clean_environment(), check=False)
+            self.assertEqual(done.returncode, code, closed)
+
     def test_launch_passes_output_on_whole(self):
         out, _ = run("launch", "-n", 1, "--", "sh", "-c", "printf 'a\\000b\\n'; head -c 3000000 /dev/zero | tr '\\000' x; setsid sleep 5 & printf ' end'")
         self.assertEqual(out, "a\0b\n" + 3000000 * "x" + " end\n")

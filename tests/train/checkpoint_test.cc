@@ -126,17 +126,52 @@ TEST(Checkpoints, SaysWhichOptionsDiffer) {
 TEST(CheckpointWriter, WritesTheLastOneAndReportsFailures) {
   const auto folder = TemporaryDirectory::create("checkpoints");
   {
-    CheckpointWriter writer(folder->path() / "run", 2);
+    const auto writer = CheckpointWriter::open(folder->path() / "run", 2, true);
+    ASSERT_TRUE(writer.ok()) << writer.error().message;
     for (std::uint64_t step = 1; step <= 20; ++step) {
-      writer.submit(example(step));
+      (*writer)->submit(example(step));
     }
-    EXPECT_TRUE(writer.finish().ok());
+    EXPECT_TRUE((*writer)->finish().ok());
   }
   EXPECT_EQ((*load_checkpoint(folder->path() / "run").value()).next_step, 20U);
   ASSERT_TRUE(write_text(folder->path() / "file", "").ok());
-  CheckpointWriter nowhere(folder->path() / "file", 2);
-  nowhere.submit(example(1));
-  EXPECT_FALSE(nowhere.finish().ok());
+  EXPECT_FALSE(CheckpointWriter::open(folder->path() / "file", 2, true).ok());
+  const auto vanished = CheckpointWriter::open(folder->path() / "gone", 2, true);
+  fs::remove_all(folder->path() / "gone");
+  ASSERT_TRUE(write_text(folder->path() / "gone", "").ok());
+  (*vanished)->submit(example(1));
+  EXPECT_FALSE((*vanished)->finish().ok());
+}
+
+TEST(CheckpointWriter, AFolderBelongsToOneRun) {
+  const auto folder = TemporaryDirectory::create("checkpoints");
+  const fs::path path = folder->path() / "run";
+  ASSERT_TRUE(save_checkpoint(path, example(1), 3).ok());
+  std::ofstream(path / "checkpoint-000000000002.rck.tmp.1.2") << "half";
+  const auto first = CheckpointWriter::open(path, 3, false);
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(std::distance(fs::directory_iterator(path), {}), 1);
+  EXPECT_THAT(CheckpointWriter::open(path, 3, false).error().message, HasSubstr("another run"));
+  first->get()->submit(example(2));
+  EXPECT_TRUE(first->get()->finish().ok());
+}
+
+TEST(CheckpointWriter, AFreshRunLeavesOldCheckpointsAlone) {
+  const auto folder = TemporaryDirectory::create("checkpoints");
+  ASSERT_TRUE(save_checkpoint(folder->path(), example(9), 3).ok());
+  EXPECT_THAT(CheckpointWriter::open(folder->path(), 3, true).error().message, HasSubstr("--resume"));
+}
+
+TEST(Checkpoints, OnesOwnAreNotPrunedForLaterDamagedOnes) {
+  const auto folder = TemporaryDirectory::create("checkpoints");
+  for (const std::uint64_t step : {70U, 80U, 90U}) {
+    ASSERT_TRUE(save_checkpoint(folder->path(), example(step), 3).ok());
+    fs::resize_file(folder->path() / ("checkpoint-0000000000" + std::to_string(step) + ".rck"), 10);
+  }
+  for (std::uint64_t step = 1; step <= 5; ++step) {
+    ASSERT_TRUE(save_checkpoint(folder->path(), example(step), 3).ok());
+  }
+  EXPECT_EQ((*load_checkpoint(folder->path()).value()).next_step, 5U);
 }
 
 /// Saves step after step and writes the number of each durable one to `report`.

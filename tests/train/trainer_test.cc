@@ -150,6 +150,14 @@ TEST_P(Resume, GoesOnBitForBit) {
 }
 INSTANTIATE_TEST_SUITE_P(CheckpointSteps, Resume, ::testing::Values(0, 1, 3, 1000));
 
+TEST(Trainer, ADivergingRunEndsWithAnError) {
+  TrainOptions options = small_run(2);
+  options.epochs = 50;
+  options.learning_rate = 10;
+  options.weight_decay = 1;
+  EXPECT_THAT(error_of(options, {.world = 2, .host = "here"}).message, HasSubstr("diverges"));
+}
+
 TEST(Trainer, AFailedRunGoesOnFromItsLastCheckpoint) {
   TrainOptions options = small_run(2);
   const TrainResult whole = train_all(options, 2);

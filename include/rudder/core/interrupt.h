@@ -4,11 +4,19 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include "rudder/core/result.h"
 
 namespace rudder {
+
+/// "signal 2 (Interrupt)".
+[[nodiscard]] std::string signal_text(int signal);
+
+/// Opens /dev/null where standard input, output or error is closed, so that no file opened later is taken for
+/// one of them. Writing to a closed standard output stays an error. Called first in main().
+void occupy_standard_descriptors() noexcept;
 
 /// A file or folder that is removed, with its contents, if a signal ends the program while this lives.
 /// AtomicFile and TemporaryDirectory hold one. Costs one lock to make and one to drop.

@@ -75,8 +75,9 @@ struct TrainResult {
   /// Distinct remote rows by rank and step, on rank 0 and only when asked for (1-2 bytes a row travel at the
   /// end).
   std::vector<std::vector<std::vector<NodeId>>> accesses;
-  bool stopped = false;    ///< asked to stop, and a checkpoint was written: the rest is of the part before
-  bool evaluated = false;  ///< whether the accuracies were measured
+  bool stopped = false;  ///< asked to stop, and a checkpoint was written: the rest is of the part before
+  std::string checkpoint_failure;  ///< why the last checkpoint could not be written; empty: it was
+  bool evaluated = false;          ///< whether the accuracies were measured
   double val_accuracy = 0, test_accuracy = 0;
   std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of every step's loss on rank 0
   std::string model_digest;          ///< SHA-256 over the final parameters: equal on all ranks
