@@ -22,7 +22,17 @@ constexpr const char* kPredictorHelp =
     "Run times that the planner is told: none: the user's limit, oracle: the truth, learned: a quantile of a "
     "model, given: the trace's column 'predicted'";
 
-class SchedSim final : public Command {
+class TraceCommand : public Command {
+ protected:
+  static void tell_skipped(const sched::Trace& trace) {
+    if (trace.skipped > 0) {
+      say(fmt::format("note: {} records have no GPUs, no start or no run time and are left out",
+                      trace.skipped));
+    }
+  }
+};
+
+class SchedSim final : public TraceCommand {
  public:
   SchedSim() {
     add_trace_options(options(), trace_);
@@ -35,8 +45,10 @@ class SchedSim final : public Command {
   }
 
   Result<int> run(const Program&) override {
+    settle_minipods(options(), sim_.cluster);
     RUDDER_ASSIGN(const sched::Cluster cluster, sched::make_cluster(sim_.cluster));
     RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, sim_.cluster));
+    tell_skipped(trace);
     RUDDER_ASSIGN(sched::SimOptions simulated, sim_options(sim_, cluster, trace));
     RUDDER_ASSIGN(simulated.planner.policy, sched::parse_policy(policy_));
     RUDDER_ASSIGN(simulated.estimates, predictions(predictor_, predictor_.name, trace));
@@ -75,7 +87,7 @@ class SchedSim final : public Command {
   std::filesystem::path out_;
 };
 
-class SchedCompare final : public Command {
+class SchedCompare final : public TraceCommand {
  public:
   SchedCompare() {
     add_trace_options(options(), trace_);
@@ -85,8 +97,10 @@ class SchedCompare final : public Command {
   }
 
   Result<int> run(const Program&) override {
+    settle_minipods(options(), sim_.cluster);
     RUDDER_ASSIGN(const sched::Cluster cluster, sched::make_cluster(sim_.cluster));
     RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, sim_.cluster));
+    tell_skipped(trace);
     RUDDER_ASSIGN(sched::SimOptions simulated, sim_options(sim_, cluster, trace));
     report::TextTable table({"policy", "predictor", "allocation", "retention", "delay h", "planned h",
                              "multi h", "one h", "slowdown", "preempted", "zones broken", "seconds"});
@@ -121,7 +135,7 @@ class SchedCompare final : public Command {
       return values.count == 0 ? std::string("-") : fmt::format("{:.2f}", values.mean / 3600);
     };
     table.add({std::string(sched::policy_name(policy)), predictor, fmt::format("{:.3f}", metrics.allocation),
-               fmt::format("{:.3f}", metrics.retention),
+               metrics.retention ? fmt::format("{:.3f}", *metrics.retention) : std::string("-"),
                fmt::format("{:.2f}", metrics.queue_delay.mean / 3600), delay(0), delay(2), delay(3),
                fmt::format("{:.1f}", metrics.slowdown.mean), std::to_string(metrics.preemptions),
                fmt::format("{}/{}", metrics.zone_violations, metrics.zone_admissions),
@@ -136,7 +150,7 @@ class SchedCompare final : public Command {
   PredictorChoice predictor_;
 };
 
-class SchedTrain final : public Command {
+class SchedTrain final : public TraceCommand {
  public:
   SchedTrain() {
     add_trace_options(options(), trace_);
@@ -149,6 +163,7 @@ class SchedTrain final : public Command {
       return Error{Errc::kInvalidArgument, "--out FILE is required"};
     }
     RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, {}));
+    tell_skipped(trace);
     const std::size_t split = split_of(predictor_, trace);
     RUDDER_ASSIGN(const sched::JctModel model, sched::JctModel::train(trace, split, predictor_.options));
     RUDDER_TRY(model.save(out_));
@@ -167,7 +182,7 @@ class SchedTrain final : public Command {
   std::filesystem::path out_;
 };
 
-class SchedPredict final : public Command {
+class SchedPredict final : public TraceCommand {
  public:
   SchedPredict() {
     add_trace_options(options(), trace_);
@@ -176,6 +191,7 @@ class SchedPredict final : public Command {
   }
   Result<int> run(const Program&) override {
     RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, {}));
+    tell_skipped(trace);
     RUDDER_ASSIGN(const std::vector<sched::Time> times, predictions(predictor_, "learned", trace));
     Json rows = Json::array();
     for (std::size_t i = split_of(predictor_, trace); i < trace.jobs.size(); ++i) {

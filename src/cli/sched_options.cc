@@ -96,7 +96,8 @@ void add_trace_options(OptionTable& table, TraceChoice& choice) {
 void add_sim_options(OptionTable& table, SimChoice& choice) {
   table.integer<std::int32_t>("nodes", choice.cluster.nodes, 1, 1 << 20, "Hosts of the simulated cluster");
   table.integer<std::int32_t>("gpus", choice.cluster.gpus, 1, 1024, "GPUs of each host");
-  table.integer<std::int32_t>("minipods", choice.cluster.minipods, 1, 1 << 20, "Minipods of the cluster");
+  table.integer<std::int32_t>("minipods", choice.cluster.minipods, 1, 1 << 20,
+                              "Minipods of the cluster; as many as hosts when those are fewer");
   table.choice("preemption", choice.preemption, {"on", "off"},
                "reserve: jobs of higher priority requeue preemptible ones");
   table.integer<std::int64_t>("age", choice.planner.age, 0, kYear,
@@ -113,6 +114,12 @@ void add_sim_options(OptionTable& table, SimChoice& choice) {
   table.real("failure-hours", choice.failure_hours, 0, 1e9,
              "Mean hours until a host fails; 0: hosts never fail");
   table.real("repair-hours", choice.repair_hours, 0.001, 1e6, "Hours that a failed host is away");
+}
+
+void settle_minipods(const OptionTable& table, sched::ClusterShape& cluster) {
+  if (table.origin("minipods") == "default") {
+    cluster.minipods = std::min(cluster.minipods, cluster.nodes);
+  }
 }
 
 void add_predictor_options(OptionTable& table, PredictorChoice& choice) {

@@ -50,6 +50,9 @@ void add_trace_options(OptionTable& table, TraceChoice& choice);
 void add_sim_options(OptionTable& table, SimChoice& choice);
 void add_predictor_options(OptionTable& table, PredictorChoice& choice);
 
+/// Without --minipods a cluster of fewer hosts than the default has minipods has one for each host.
+void settle_minipods(const OptionTable& table, sched::ClusterShape& cluster);
+
 /// GPUs a node are those of the cluster; generated loads fill its GPUs.
 [[nodiscard]] Result<sched::Trace> load_trace(TraceChoice choice, const sched::ClusterShape& cluster);
 /// All but the policy and the predictions.

@@ -36,8 +36,9 @@ Json metrics_json(const sched::SimMetrics& metrics) {
   return {{"jobs", metrics.jobs},
           {"finished", metrics.finished},
           {"rejected", metrics.rejected},
+          {"skipped", metrics.skipped},
           {"allocation", metrics.allocation},
-          {"retention", metrics.retention},
+          {"retention", metrics.retention ? Json(*metrics.retention) : Json()},
           {"makespan", metrics.makespan},
           {"jct", distribution_json(metrics.jct)},
           {"queue_delay", std::move(delay)},
@@ -95,9 +96,9 @@ std::string metrics_text(const sched::SimMetrics& metrics) {
   }
   text += fmt::format("preemptions {} ({:.0f} node-minutes lost), gangs that lost a host {}\n",
                       metrics.preemptions, metrics.preempted_node_minutes, metrics.node_failures);
-  text +=
-      fmt::format("zones {}: retention {:.1f} %, {} admissions, {:.1f} violations in 1000\n", metrics.zones,
-                  metrics.retention * 100, metrics.zone_admissions, violations_per_thousand(metrics));
+  text += fmt::format("zones {}: retention {}, {} admissions, {:.1f} violations in 1000\n", metrics.zones,
+                      metrics.retention ? fmt::format("{:.1f} %", *metrics.retention * 100) : "-",
+                      metrics.zone_admissions, violations_per_thousand(metrics));
   text += fmt::format("J / lower bound of gangs: mean {:.4f}, worst {:.3f}", metrics.objective_ratio,
                       metrics.objective_ratio_max);
   return text;

@@ -104,7 +104,8 @@ Json figures_json(const SimMetrics& metrics) {
   Json figures = Json::array();
   figures.push_back({"jobs finished", fmt::format("{} of {}", metrics.finished, metrics.jobs)});
   figures.push_back({"allocation", fmt::format("{:.1f} %", metrics.allocation * 100)});
-  figures.push_back({"retention", fmt::format("{:.1f} %", metrics.retention * 100)});
+  figures.push_back({"retention", metrics.retention ? fmt::format("{:.1f} %", *metrics.retention * 100)
+                                                    : std::string("-")});
   figures.push_back({"makespan", hours(metrics.makespan)});
   figures.push_back({"mean queue delay", hours(metrics.queue_delay.mean)});
   figures.push_back({"mean job completion time", hours(metrics.jct.mean)});

@@ -87,7 +87,7 @@ Result<Trace> generate_load(const LoadOptions& load, const TraceOptions& options
     now += gaps[i] * scale;
     jobs[i].spec.submit = static_cast<Time>(std::min(now, static_cast<double>(kMaxTime) / 2));
   }
-  return finish_trace(std::move(jobs), 0, false, options, "generated load");
+  return finish_trace(std::move(jobs), 0, false, options, {.name = "generated load", .has_lines = false});
 }
 
 Result<Trace> with_planned_jobs(Trace trace, const PlannedOptions& planned, const TraceOptions& options) {

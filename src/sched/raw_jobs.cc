@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -76,13 +75,24 @@ bool shape(JobSpec& spec, std::int64_t gpus, std::int64_t nodes, const TraceOpti
   return true;
 }
 
+std::string TraceSource::at(std::int64_t place) const {
+  return fmt::format("{}{}{}", name, has_lines ? ":" : ": record ", place);
+}
+
 Result<Trace> finish_trace(std::vector<RawJob> jobs, std::int64_t skipped, bool dated,
-                           const TraceOptions& options, std::string_view what) {
-  std::unordered_set<std::string_view> names;
+                           const TraceOptions& options, const TraceSource& source) {
+  if (jobs.empty()) {
+    return Error{
+        Errc::kInvalidData,
+        fmt::format("{}: no jobs ({} records without GPUs, a start or a run time)", source.name, skipped)};
+  }
+  std::unordered_map<std::string_view, std::int64_t> names;
   for (const RawJob& job : jobs) {
-    if (!names.insert(job.spec.name).second) {
+    const auto [first, added] = names.emplace(job.spec.name, job.place);
+    if (!added) {
       return Error{Errc::kInvalidData,
-                   fmt::format("{}: job '{}' occurs twice", what, printable(job.spec.name))};
+                   fmt::format("{}: job '{}' occurs twice (first at {})", source.at(job.place),
+                               printable(job.spec.name), source.at(first->second))};
     }
   }
   std::stable_sort(jobs.begin(), jobs.end(),
@@ -92,7 +102,7 @@ Result<Trace> finish_trace(std::vector<RawJob> jobs, std::int64_t skipped, bool 
   }
   Trace trace;
   trace.skipped = skipped;
-  const Time begin = jobs.empty() || !dated ? 0 : jobs.front().spec.submit;
+  const Time begin = !dated ? 0 : jobs.front().spec.submit;
   trace.epoch = begin;
   std::unordered_map<std::string, TenantId> tenants;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -108,7 +118,7 @@ Result<Trace> finish_trace(std::vector<RawJob> jobs, std::int64_t skipped, bool 
     job.spec.tenant = entry->second;
     complete(job, options);
     if (const Status valid = check_job(job.spec); !valid) {
-      return valid.error().in(std::string(what));
+      return valid.error().in(source.at(job.place));
     }
     trace.jobs.push_back({.spec = std::move(job.spec),
                           .duration = job.duration,

@@ -20,16 +20,24 @@ struct RawJob {
   bool failed = false;
   bool has_limit = false;
   bool has_grid = false;
+  std::int64_t place = 0;  ///< line or record of the source
+};
+
+/// What jobs come from, for errors: "FILE:LINE" or "FILE: record N".
+struct TraceSource {
+  std::string name;
+  bool has_lines = true;
+  [[nodiscard]] std::string at(std::int64_t place) const;
 };
 
 /// Sets nodes and GPUs a node of a job of `gpus` in all; `nodes` 0: as few as hold them. False when a node of
 /// the options cannot hold its part.
 [[nodiscard]] bool shape(JobSpec& spec, std::int64_t gpus, std::int64_t nodes, const TraceOptions& options);
 
-/// Sorts, numbers, moves to time 0, draws limits, grids and who may be preempted. `what` names the source in
-/// errors: repeated names of jobs, jobs that check_job refuses.
+/// Sorts, numbers, moves to time 0, draws limits, grids and who may be preempted. Errors (kInvalidData, with
+/// the place): repeated names of jobs, jobs that check_job refuses, no jobs at all.
 [[nodiscard]] Result<Trace> finish_trace(std::vector<RawJob> jobs, std::int64_t skipped, bool dated,
-                                         const TraceOptions& options, std::string_view what);
+                                         const TraceOptions& options, const TraceSource& source);
 
 [[nodiscard]] Result<Trace> read_philly(const std::filesystem::path& path, const TraceOptions& options);
 [[nodiscard]] Result<Trace> read_philly_json(const std::filesystem::path& path, const TraceOptions& options);

@@ -43,9 +43,10 @@ Result<Trace> read_rows(TextTable table, const TraceOptions& options, bool dated
     if (jobs.size() == kMaxTraceJobs) {
       return table.bad("more jobs than", std::to_string(kMaxTraceJobs));
     }
+    job.place = table.line();
     jobs.push_back(std::move(job));
   }
-  return finish_trace(std::move(jobs), skipped, dated, options, path.string());
+  return finish_trace(std::move(jobs), skipped, dated, options, {.name = path.string()});
 }
 
 Status set_shape(const TextTable& table, RawJob& job, std::int64_t gpus, std::int64_t nodes,

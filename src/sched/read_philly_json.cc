@@ -153,12 +153,13 @@ Result<Trace> read_philly_json(const std::filesystem::path& path, const TraceOpt
     RawJob job;
     RUDDER_ASSIGN(const bool kept, log.read(json[i], i, job));
     if (kept) {
+      job.place = static_cast<std::int64_t>(i);
       jobs.push_back(std::move(job));
     } else {
       ++skipped;
     }
   }
-  return finish_trace(std::move(jobs), skipped, true, options, path.string());
+  return finish_trace(std::move(jobs), skipped, true, options, {.name = path.string(), .has_lines = false});
 }
 
 }  // namespace rudder::sched

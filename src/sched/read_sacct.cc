@@ -91,10 +91,11 @@ class SacctReader {
       } else if (jobs.size() == kMaxTraceJobs) {
         return table_.bad("more jobs than", std::to_string(kMaxTraceJobs));
       } else {
+        job.place = table_.line();
         jobs.push_back(std::move(job));
       }
     }
-    return finish_trace(std::move(jobs), skipped, true, options_, path);
+    return finish_trace(std::move(jobs), skipped, true, options_, {.name = path});
   }
 
  private:

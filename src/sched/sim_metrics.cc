@@ -100,6 +100,7 @@ Distribution distribution(std::vector<double> values) {
 SimMetrics measure(const Cluster& cluster, const Trace& trace, const SimResult& result) {
   SimMetrics metrics;
   metrics.jobs = static_cast<std::int64_t>(trace.jobs.size());
+  metrics.skipped = trace.skipped;
   measure_jobs(trace, result, metrics);
   measure_runs(trace, result, metrics);
   metrics.makespan = static_cast<double>(result.end - result.begin);
@@ -107,8 +108,11 @@ SimMetrics measure(const Cluster& cluster, const Trace& trace, const SimResult& 
   const double up = result.up_gpu_seconds > 0 ? result.up_gpu_seconds : whole;
   metrics.allocation = up > 0 ? result.used_gpu_seconds / up : 0.0;
   metrics.zones = static_cast<std::int64_t>(result.zones.size());
-  for (const ZoneRecord& zone : result.zones) {
-    metrics.retention += zone.retention / static_cast<double>(result.zones.size());
+  if (!result.zones.empty()) {
+    const double sum =
+        std::accumulate(result.zones.begin(), result.zones.end(), 0.0,
+                        [](double before, const ZoneRecord& zone) { return before + zone.retention; });
+    metrics.retention = sum / static_cast<double>(result.zones.size());
   }
   if (result.idle_host_seconds > 0) {
     metrics.fragmentation = result.unalignable_host_seconds / result.idle_host_seconds;

@@ -35,6 +35,11 @@ std::int64_t days_of(std::int64_t year, std::int64_t month, std::int64_t day) no
   return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
+std::int64_t days_in(std::int64_t year, std::int64_t month) noexcept {
+  const std::int64_t next = month == 12 ? days_of(year + 1, 1, 1) : days_of(year, month + 1, 1);
+  return next - days_of(year, month, 1);
+}
+
 /// "+08:00", "+0800", "Z" or nothing: seconds east of UTC.
 std::optional<std::int64_t> parse_zone(std::string_view text) noexcept {
   if (text.empty() || text == "Z") {
@@ -71,7 +76,8 @@ std::optional<std::int64_t> parse_timestamp(std::string_view text) noexcept {
   }
   const auto zone = parse_zone(rest);
   if (!year || !month || !day || !hour || !minute || !second || !zone || *year < 1970 || *month < 1 ||
-      *month > 12 || *day < 1 || *day > 31 || *hour > 23 || *minute > 59 || *second > 60) {
+      *month > 12 || *day < 1 || *day > days_in(*year, *month) || *hour > 23 || *minute > 59 ||
+      *second > 60) {
     return std::nullopt;
   }
   return days_of(*year, *month, *day) * 86400 + *hour * 3600 + *minute * 60 + *second - *zone;

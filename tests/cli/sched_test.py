@@ -78,6 +78,27 @@ class Sched(unittest.TestCase):
         run("sched", "sim", "--trace", path, *CLUSTER, "--out", self.work / "run")
         self.assertNotIn("<b>", (self.work / "run" / "gantt.html").read_text())
 
+    def test_records_that_are_no_jobs_are_counted(self):
+        path = self.work / "philly.csv"
+        header = "timestamp,duration,num_gpus,gpu_time,cluster\n"
+        path.write_text(header + "2017-10-03 06:10:30,50,1,50,a\n2017-10-03 06:10:31,0,1,0,a\n2017-10-03 06:10:32,9,0,0,a\n")
+        printed, said = run("sched", "sim", "--trace", path, "--nodes", 4, "--json")
+        result = json.loads(printed)
+        self.assertEqual((result["jobs"], result["skipped"]), (1, 2))
+        self.assertIn("note: 2 records have no GPUs, no start or no run time", said)
+        path.write_text(header)
+        self.assertIn("philly.csv: no jobs", run("sched", "sim", "--trace", path, code=1)[1])
+
+    def test_without_zones_there_is_no_retention(self):
+        words = ["sched", "sim", "--format", "generated", "--jobs", 50]
+        self.assertIsNone(run_json(*words)["retention"])
+        self.assertIn("zones 0: retention -,", run(*words)[1])
+        self.assertIsNotNone(run_json(*words, "--planned", 1)["retention"])
+
+    def test_small_clusters_have_as_many_minipods_as_hosts(self):
+        starts = run_json("sched", "sim", "--format", "generated", "--jobs", 50, "--nodes", 3)["starts"]
+        self.assertLessEqual({node for start in starts for node in start["nodes"]}, {"a01", "b01", "c01"})
+
     def test_train_then_predict(self):
         model = self.work / "jct.json"
         load = ["--format", "generated", "--jobs", 800, "--bins", 8, "--bags", 1, "--rounds", 3]

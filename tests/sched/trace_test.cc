@@ -80,6 +80,31 @@ TEST_F(TraceFiles, PhillyRefusals) {
   refuses(kPhillyHeader + "2017-10-09 07:01:55,5,1,6,\"b\n", TraceFormat::kPhilly, "quote that does not end");
 }
 
+TEST_F(TraceFiles, DaysThatNoCalendarHasAreRefused) {
+  const auto dated = [](const std::string& date) { return kPhillyHeader + date + " 07:01:55,66,1,66,b\n"; };
+  for (const char* date :
+       {"2017-02-29", "2017-02-30", "2100-02-29", "2017-04-31", "2017-12-32", "2017-01-00"}) {
+    refuses(dated(date), TraceFormat::kPhilly, std::string("trace:2: timestamp is not a time: '") + date);
+  }
+  for (const char* date : {"2016-02-29", "2000-02-29", "2017-12-31", "2017-04-30"}) {
+    EXPECT_TRUE(read(dated(date), TraceFormat::kPhilly).ok()) << date;
+  }
+}
+
+TEST_F(TraceFiles, TracesWithoutJobsAreErrors) {
+  refuses(kPhillyHeader, TraceFormat::kPhilly, "trace: no jobs (0 records");
+  refuses(kPhillyHeader + "2017-10-09 07:01:55,0,1,66.0,b\n2017-10-09 07:01:55,5,0,6,b\n",
+          TraceFormat::kPhilly, "trace: no jobs (2 records");
+  refuses("[]", TraceFormat::kPhillyJson, "trace: no jobs");
+  refuses("job,submit,duration,nodes\n", TraceFormat::kCsv, "trace: no jobs");
+}
+
+TEST_F(TraceFiles, RepeatedJobsAreNamedWithBothLines) {
+  refuses("job,submit,duration,nodes\na,0,1,1\nb,0,1,1\n\na,5,1,1\n", TraceFormat::kCsv,
+          "trace:5: job 'a' occurs twice (first at ");
+  refuses("job,submit,duration,nodes\na,0,1,1\nb,0,1,1\n\na,5,1,1\n", TraceFormat::kCsv, "trace:2)");
+}
+
 TEST_F(TraceFiles, NoFileIsSaidSo) {
   const auto trace = read_trace(directory_.path() / "absent", TraceFormat::kPhilly, {});
   ASSERT_FALSE(trace.ok());

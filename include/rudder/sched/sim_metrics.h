@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,8 +33,10 @@ struct SimMetrics {
   std::int64_t jobs = 0;  ///< of the trace
   std::int64_t finished = 0;
   std::int64_t rejected = 0;
-  double allocation = 0;  ///< GPU-seconds held by jobs, as a share of those of hosts that were up
-  double retention = 0;   ///< share of a zone's hosts still occupied at its job's arrival, mean over zones
+  std::int64_t skipped = 0;  ///< records of the trace that are no jobs: no GPUs, no start or no run time
+  double allocation = 0;     ///< GPU-seconds held by jobs, as a share of those of hosts that were up
+  /// Share of a zone's hosts still occupied at its job's arrival, mean over zones; nothing without zones.
+  std::optional<double> retention;
   std::int64_t zones = 0;
   double makespan = 0;       ///< first submission to last end
   Distribution jct;          ///< submission (planned jobs: arrival) to end

@@ -42,8 +42,8 @@ struct TraceOptions {
 
 /// Reads a trace. Ids are places in the order of submission; times start at the first submission. Records
 /// that never ran or hold no GPU are counted as skipped. Errors: kNotFound, kIo; kInvalidData with file, line
-/// and value (JSON: the record's index): missing columns, wrong times or numbers, repeated job ids, more than
-/// 2^24 jobs.
+/// and value (JSON: the record's index): missing columns, wrong times or numbers, repeated job ids, no jobs,
+/// more than 2^24.
 [[nodiscard]] Result<Trace> read_trace(const std::filesystem::path& path, TraceFormat format,
                                        const TraceOptions& options);
 
