@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 namespace rudder::place {
 namespace {
@@ -26,7 +27,26 @@ class LineCounts {
   void remove(std::size_t line, MinipodId k) { met_[line] -= --count(line, k) == 0 ? 1 : 0; }
 
   [[nodiscard]] std::int32_t most() const { return *std::max_element(met_.begin(), met_.end()); }
-  [[nodiscard]] std::int32_t met(std::size_t line) const { return met_[line]; }
+  struct Change {
+    std::int32_t met = 0;    ///< of minipods met, summed over the lines
+    std::int32_t focus = 0;  ///< see focus()
+  };
+  /// What happens when line `a` gives a cell of `k` to line `b` for one of `l`; nothing when one line would
+  /// meet more than `limit` minipods. A line does not change by an exchange with itself.
+  [[nodiscard]] std::optional<Change> exchange(std::size_t a, std::size_t b, MinipodId k, MinipodId l,
+                                               std::int32_t limit) const {
+    if (a == b) {
+      return Change{};
+    }
+    const std::int32_t at_a = change(a, k, l);
+    const std::int32_t at_b = change(b, l, k);
+    if (met_[a] + at_a > limit || met_[b] + at_b > limit) {
+      return std::nullopt;
+    }
+    return Change{at_a + at_b, focus(a, k, l) + focus(b, l, k)};
+  }
+
+ private:
   /// Change of minipods met when the line gives up a cell of `out` for one of `in`.
   [[nodiscard]] std::int32_t change(std::size_t line, MinipodId out, MinipodId in) const {
     return (at(line, in) == 0 ? 1 : 0) - (at(line, out) == 1 ? 1 : 0);
@@ -35,8 +55,6 @@ class LineCounts {
   [[nodiscard]] std::int32_t focus(std::size_t line, MinipodId out, MinipodId in) const {
     return at(line, in) - at(line, out) + 1;
   }
-
- private:
   [[nodiscard]] std::int32_t at(std::size_t line, MinipodId k) const {
     return counts_[line * minipods_ + static_cast<std::size_t>(k)];
   }
@@ -90,31 +108,15 @@ class Polisher {
   }
 
   bool exchange(std::size_t a, std::size_t b) {
-    std::int32_t row_change = 0;
-    std::int32_t column_change = 0;
-    std::int32_t focus = 0;
     const MinipodId k = cells_[a];
     const MinipodId l = cells_[b];
-    if (row(a) != row(b)) {
-      const std::int32_t at_a = rows_.change(row(a), k, l);
-      const std::int32_t at_b = rows_.change(row(b), l, k);
-      if (rows_.met(row(a)) + at_a > limit_.S || rows_.met(row(b)) + at_b > limit_.S) {
-        return false;
-      }
-      row_change = at_a + at_b;
-      focus += rows_.focus(row(a), k, l) + rows_.focus(row(b), l, k);
+    const auto rows = rows_.exchange(row(a), row(b), k, l, limit_.S);
+    const auto columns = rows ? columns_.exchange(column(a), column(b), k, l, limit_.Q) : std::nullopt;
+    if (!columns) {
+      return false;
     }
-    if (column(a) != column(b)) {
-      const std::int32_t at_a = columns_.change(column(a), k, l);
-      const std::int32_t at_b = columns_.change(column(b), l, k);
-      if (columns_.met(column(a)) + at_a > limit_.Q || columns_.met(column(b)) + at_b > limit_.Q) {
-        return false;
-      }
-      column_change = at_a + at_b;
-      focus += columns_.focus(column(a), k, l) + columns_.focus(column(b), l, k);
-    }
-    const double change = row_weight_ * row_change + column_weight_ * column_change;
-    if (change > -1e-12 && (change > 1e-12 || focus <= 0)) {
+    const double change = row_weight_ * rows->met + column_weight_ * columns->met;
+    if (change > -1e-12 && (change > 1e-12 || rows->focus + columns->focus <= 0)) {
       return false;
     }
     place(a, l);
