@@ -22,17 +22,43 @@ constexpr const char* kPredictorHelp =
     "Run times that the planner is told: none: the user's limit, oracle: the truth, learned: a quantile of a "
     "model, given: the trace's column 'predicted'";
 
+/// Base of the commands that read a trace and know of predictions.
 class TraceCommand : public Command {
  protected:
-  static void tell_skipped(const sched::Trace& trace) {
+  /// The trace on that cluster; says what it leaves out.
+  [[nodiscard]] Result<sched::Trace> load(const sched::ClusterShape& cluster) const {
+    RUDDER_ASSIGN(sched::Trace trace, load_trace(trace_, cluster));
     if (trace.skipped > 0) {
       say(fmt::format("note: {} records have no GPUs, no start or no run time and are left out",
                       trace.skipped));
     }
+    return trace;
   }
+
+  TraceChoice trace_;
+  PredictorChoice predictor_;
 };
 
-class SchedSim final : public TraceCommand {
+/// What a simulation starts from.
+struct Prepared {
+  sched::Cluster cluster;
+  sched::Trace trace;
+};
+
+/// Base of the commands that also simulate a cluster.
+class SimCommand : public TraceCommand {
+ protected:
+  [[nodiscard]] Result<Prepared> prepare() {
+    settle_minipods(options(), sim_.cluster);
+    RUDDER_ASSIGN(sched::Cluster cluster, sched::make_cluster(sim_.cluster));
+    RUDDER_ASSIGN(sched::Trace trace, load(sim_.cluster));
+    return Prepared{std::move(cluster), std::move(trace)};
+  }
+
+  SimChoice sim_;
+};
+
+class SchedSim final : public SimCommand {
  public:
   SchedSim() {
     add_trace_options(options(), trace_);
@@ -45,10 +71,8 @@ class SchedSim final : public TraceCommand {
   }
 
   Result<int> run(const Program&) override {
-    settle_minipods(options(), sim_.cluster);
-    RUDDER_ASSIGN(const sched::Cluster cluster, sched::make_cluster(sim_.cluster));
-    RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, sim_.cluster));
-    tell_skipped(trace);
+    RUDDER_ASSIGN(const Prepared prepared, prepare());
+    const auto& [cluster, trace] = prepared;
     RUDDER_ASSIGN(sched::SimOptions simulated, sim_options(sim_, cluster, trace));
     RUDDER_ASSIGN(simulated.planner.policy, sched::parse_policy(policy_));
     RUDDER_ASSIGN(simulated.estimates, predictions(predictor_, predictor_.name, trace));
@@ -80,14 +104,11 @@ class SchedSim final : public TraceCommand {
     return write_text(out_ / "metrics.json", metrics_json(metrics).dump(2) + "\n");
   }
 
-  TraceChoice trace_;
-  SimChoice sim_;
-  PredictorChoice predictor_;
   std::string policy_ = "reserve";
   std::filesystem::path out_;
 };
 
-class SchedCompare final : public TraceCommand {
+class SchedCompare final : public SimCommand {
  public:
   SchedCompare() {
     add_trace_options(options(), trace_);
@@ -97,10 +118,8 @@ class SchedCompare final : public TraceCommand {
   }
 
   Result<int> run(const Program&) override {
-    settle_minipods(options(), sim_.cluster);
-    RUDDER_ASSIGN(const sched::Cluster cluster, sched::make_cluster(sim_.cluster));
-    RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, sim_.cluster));
-    tell_skipped(trace);
+    RUDDER_ASSIGN(const Prepared prepared, prepare());
+    const auto& [cluster, trace] = prepared;
     RUDDER_ASSIGN(sched::SimOptions simulated, sim_options(sim_, cluster, trace));
     report::TextTable table({"policy", "predictor", "allocation", "retention", "delay h", "planned h",
                              "multi h", "one h", "slowdown", "preempted", "zones broken", "seconds"});
@@ -144,10 +163,6 @@ class SchedCompare final : public TraceCommand {
     row.update(metrics_json(metrics));
     rows.push_back(std::move(row));
   }
-
-  TraceChoice trace_;
-  SimChoice sim_;
-  PredictorChoice predictor_;
 };
 
 class SchedTrain final : public TraceCommand {
@@ -162,8 +177,7 @@ class SchedTrain final : public TraceCommand {
     if (out_.empty()) {
       return Error{Errc::kInvalidArgument, "--out FILE is required"};
     }
-    RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, {}));
-    tell_skipped(trace);
+    RUDDER_ASSIGN(const sched::Trace trace, load({}));
     const std::size_t split = split_of(predictor_, trace);
     RUDDER_ASSIGN(const sched::JctModel model, sched::JctModel::train(trace, split, predictor_.options));
     RUDDER_TRY(model.save(out_));
@@ -177,8 +191,6 @@ class SchedTrain final : public TraceCommand {
   }
 
  private:
-  TraceChoice trace_;
-  PredictorChoice predictor_;
   std::filesystem::path out_;
 };
 
@@ -190,8 +202,7 @@ class SchedPredict final : public TraceCommand {
     add_json_option();
   }
   Result<int> run(const Program&) override {
-    RUDDER_ASSIGN(const sched::Trace trace, load_trace(trace_, {}));
-    tell_skipped(trace);
+    RUDDER_ASSIGN(const sched::Trace trace, load({}));
     RUDDER_ASSIGN(const std::vector<sched::Time> times, predictions(predictor_, "learned", trace));
     Json rows = Json::array();
     for (std::size_t i = split_of(predictor_, trace); i < trace.jobs.size(); ++i) {
@@ -207,10 +218,6 @@ class SchedPredict final : public TraceCommand {
     }
     return 0;
   }
-
- private:
-  TraceChoice trace_;
-  PredictorChoice predictor_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <limits>
 #include <system_error>
 #include <vector>
@@ -16,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rudder/core/interrupt.h"
 #include "rudder/core/rng.h"
 
 #include "graph/partition_methods.h"
@@ -131,8 +131,7 @@ Status run_in_child(Work work) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status)) {
-    return Error{Errc::kResource, fmt::format("metis: its process was ended by signal {} ({})",
-                                              WTERMSIG(status), ::strsignal(WTERMSIG(status)))};
+    return Error{Errc::kResource, "metis: its process was ended by " + signal_text(WTERMSIG(status))};
   }
   return WEXITSTATUS(status) == 0 ? Status() : Error{Errc::kResource, "metis: its process could not start"};
 }

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rudder/core/interrupt.h"
+
 #include "launch/signals.h"
 
 namespace rudder::launch {
@@ -288,7 +290,7 @@ class Supervisor {
 
 std::string Exit::describe() const {
   if (signal != 0) {
-    return fmt::format("{} was killed by signal {} ({})", name, signal, ::strsignal(signal));
+    return fmt::format("{} was killed by {}", name, signal_text(signal));
   }
   return fmt::format("{} exited with code {}", name, code);
 }

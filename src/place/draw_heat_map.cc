@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rudder/core/text.h"
 #include "rudder/place/draw.h"
 
 namespace rudder::place {
@@ -47,7 +48,7 @@ Result<std::string> heat_map_html(const Plan& plan) {
   }
   std::string key;
   for (std::size_t pod = 0; pod < names.size(); ++pod) {
-    key += fmt::format("<span style=\"background:{}\">{}</span>", colour(pod), escaped(names[pod]));
+    key += fmt::format("<span style=\"background:{}\">{}</span>", colour(pod), html_escaped(names[pod]));
   }
   std::string table = "<tr><th>row</th>";
   std::vector<std::set<MinipodId>> touched(columns);
@@ -63,8 +64,8 @@ Result<std::string> heat_map_html(const Plan& plan) {
       row.insert(pod);
       touched[c].insert(pod);
       table += fmt::format("<td style=\"background:{}\" title=\"{}, {}, rank {}\"></td>",
-                           colour(static_cast<std::size_t>(pod)), escaped(at[r * columns + c]->host),
-                           escaped(at[r * columns + c]->minipod), at[r * columns + c]->rank0);
+                           colour(static_cast<std::size_t>(pod)), html_escaped(at[r * columns + c]->host),
+                           html_escaped(at[r * columns + c]->minipod), at[r * columns + c]->rank0);
     }
     table += fmt::format("<th>{}</th></tr>\n", row.size());
   }
@@ -80,8 +81,8 @@ Result<std::string> heat_map_html(const Plan& plan) {
       "Q {6}, J {7:.4g} at alpha {8:.4g}; no placement is below {9:.4g}.</p>\n<p "
       "class=\"key\">{10}</p>\n<table>\n{11}"
       "</tr></table>\n</body></html>\n",
-      escaped(plan.job), kStyle, grid.rows, grid.columns, name_of(plan.order), plan.spread.S, plan.spread.Q,
-      plan.J, plan.alpha, plan.J_lb, key, table);
+      html_escaped(plan.job), kStyle, grid.rows, grid.columns, name_of(plan.order), plan.spread.S,
+      plan.spread.Q, plan.J, plan.alpha, plan.J_lb, key, table);
 }
 
 }  // namespace rudder::place

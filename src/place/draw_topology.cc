@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rudder/core/ids.h"
+#include "rudder/core/text.h"
 #include "rudder/place/draw.h"
 #include "rudder/place/hostlist.h"
 
@@ -113,32 +114,6 @@ std::string topology_text(const Topology& topology, std::size_t lines) {
   return text;
 }
 
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      case '\'':
-        safe += "&#39;";
-        break;
-      default:
-        safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return safe;
-}
-
 namespace {
 
 constexpr int kColumn = 180;  // pixels of one level
@@ -177,7 +152,7 @@ int draw_hosts(const Topology& topology, const std::vector<HostId>& hosts, int x
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n",
         x + static_cast<int>(i % kHostsALine) * (kSquare + 2),
         y + static_cast<int>(i / kHostsALine) * (kSquare + 2), kSquare, kSquare,
-        kStateColours[static_cast<std::size_t>(host.state)], escaped(host.name));
+        kStateColours[static_cast<std::size_t>(host.state)], html_escaped(host.name));
   }
   return static_cast<int>((hosts.size() + kHostsALine - 1) / kHostsALine);
 }
@@ -204,7 +179,7 @@ std::string topology_svg(const Topology& topology) {
       body += fmt::format("<path d=\"M{0} {1}V{2}H{3}\"/>\n", x - kColumn + 6, from + 4, y - 4, x - 4);
     }
     body += fmt::format("<text x=\"{}\" y=\"{}\">{} <tspan class=\"n\">{}</tspan></text>\n", x, y,
-                        escaped(s.name), counts_text(drawing.below[i]));
+                        html_escaped(s.name), counts_text(drawing.below[i]));
     int host_lines = 0;
     if (draw_squares && !drawing.of[i].empty()) {
       host_lines = draw_hosts(topology, drawing.of[i], 10 + (level + 1) * kColumn, y - kSquare, body);

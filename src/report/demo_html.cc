@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rudder/core/files.h"
+#include "rudder/core/text.h"
 #include "rudder/report/demo_report.h"
 
 #include "report/demo_page.h"
@@ -57,29 +58,6 @@ std::string script_json(const DemoReport& report) {
   return text;
 }
 
-std::string escape_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 void fill(std::string& page, std::string_view place, const std::string& text) {
   const std::size_t at = page.find(place);
   RUDDER_CHECK(at != std::string::npos, "the page template lacks a place");
@@ -95,7 +73,7 @@ Status write_demo_html(const std::filesystem::path& path, const DemoReport& repo
     return script.error().in("charts need Chart.js (apt-get install libjs-chart.js)");
   }
   std::string page(kDemoPage);
-  fill(page, "{{title}}", escape_html(report.title));
+  fill(page, "{{title}}", html_escaped(report.title));
   fill(page, "{{data}}", script_json(report));
   fill(page, "{{chart_js}}", *script);
   return write_text(path, page);

@@ -25,6 +25,8 @@ namespace rudder {
 /// Control characters other than newline and tab as "\\x1b": what files and options contain must not reach a
 /// terminal raw.
 [[nodiscard]] std::string printable(std::string_view text);
+/// For text and attributes of HTML and SVG: markup characters as entities, control characters as blanks.
+[[nodiscard]] std::string html_escaped(std::string_view text);
 /// 1536 → "1.5 KiB".
 [[nodiscard]] std::string human_bytes(double bytes);
 

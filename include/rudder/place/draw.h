@@ -23,7 +23,4 @@ namespace rudder::place {
 /// Grids of more than 2^18 cells are not drawn cell by cell: kUnsupported.
 [[nodiscard]] Result<std::string> heat_map_html(const Plan& plan);
 
-/// Text for HTML and SVG.
-[[nodiscard]] std::string escaped(std::string_view text);
-
 }  // namespace rudder::place
