@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -125,6 +126,12 @@ class TwoProcesses : public testing::TestWithParam<std::string> {
     for (const auto& address : addresses) {
       peer_->write_address(address);
     }
+    box_.refuses = [this](Rank, std::span<const std::byte>) {
+      if (kill_on_landing_.exchange(false)) {
+        peer_->kill(SIGKILL);
+      }
+      return false;
+    };
     EXPECT_TRUE(end_->start(box_).ok());
     const Status status = end_->connect(addresses, soon());
     EXPECT_TRUE(status.ok()) << status.error().message;
@@ -136,6 +143,8 @@ class TwoProcesses : public testing::TestWithParam<std::string> {
   }
 
   Mailbox box_;
+  /// Kills the peer inside the next landing(): its transfer has then been announced but not begun.
+  std::atomic<bool> kill_on_landing_ = false;
   std::unique_ptr<PeerProcess> peer_;
   std::unique_ptr<Transport> end_;
 };
@@ -193,12 +202,7 @@ TEST_P(TwoProcesses, GiveBodiesBackWhenThePeerDiesBeforeTakingThem) {
 TEST_P(TwoProcesses, FailAPeerThatDiesInTheMiddleOfABody) {
   send("flood", {});
   box_.take(5);
-  // Inside landing() of the sixth the transfer has been announced but not begun.
-  box_.refuses = [&](Rank, std::span<const std::byte>) {
-    peer_->kill(SIGKILL);
-    box_.refuses = nullptr;
-    return false;
-  };
+  kill_on_landing_ = true;
   ASSERT_TRUE(box_.wait_failed(1, soon()).has_value());
   const TransportCounters counters = end_->counters();
   EXPECT_TRUE(end_->flush(soon()).ok());
