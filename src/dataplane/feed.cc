@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/dataplane/feed.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "dataplane/batch_builder.h"
+#include "dataplane/batch_gatherer.h"
+#include "dataplane/host_buffer.h"
+#include "dataplane/offered_batches.h"
 #include "dataplane/pipelined_feed.h"
-#include "dataplane/plan_source.h"
 
 namespace rudder::dataplane {
 namespace {
@@ -19,52 +22,59 @@ constexpr Duration kOwnWork = std::chrono::minutes(2);
 /// Does everything inside next(), one after another.
 class SynchronousFeed final : public BatchSource {
  public:
-  SynchronousFeed(std::unique_ptr<PlanSource> source, std::unique_ptr<BatchBuilder> builder)
-      : source_(std::move(source)), builder_(std::move(builder)) {}
+  SynchronousFeed(std::unique_ptr<RowSupply> supply, std::unique_ptr<OfferedBatches> batches,
+                  std::unique_ptr<BatchGatherer> gatherer)
+      : supply_(std::move(supply)), batches_(std::move(batches)), gatherer_(std::move(gatherer)) {}
 
-  [[nodiscard]] std::uint64_t total() const override { return source_->total(); }
+  [[nodiscard]] std::uint64_t total() const override { return batches_->total(); }
 
   [[nodiscard]] Result<Batch> next() override {
     if (failed_) {
       return *failed_;
     }
-    if (!source_->more()) {
+    if (made_ == total()) {
       return Error{Errc::kInvalidArgument, fmt::format("all {} batches were delivered", total())};
     }
     auto batch = make();
-    if (!batch.ok()) {
+    if (batch.ok()) {
+      ++made_;
+    } else {
       failed_ = batch.error();
     }
     return batch;
   }
 
   void recycle(Batch batch) override {
-    builder_->recycle(std::move(batch.rows));
-    source_->recycle(std::move(batch.sampled));
+    gatherer_->recycle(std::move(batch.rows));
+    batches_->recycle(std::move(batch.sampled));
   }
 
  private:
   [[nodiscard]] Result<Batch> make() {
-    RUDDER_ASSIGN(Work work, source_->next());
-    if (work.plan.fill) {
-      RUDDER_TRY(builder_->fill(work));
-      RUDDER_ASSIGN(work, source_->next());
-    }
-    builder_->start(work);
-    return builder_->finish(work);
+    supply_->ask();
+    RUDDER_TRY(batches_->offer_next());
+    RUDDER_ASSIGN(const PlacedRows placed, supply_->take());
+    OfferedBatch offered = batches_->take();
+    Batch batch = gatherer_->gather(std::move(offered.sampled), offered.positions, placed);
+    supply_->release();
+    return batch;
   }
 
-  const std::unique_ptr<PlanSource> source_;
-  const std::unique_ptr<BatchBuilder> builder_;
+  const std::unique_ptr<RowSupply> supply_;
+  const std::unique_ptr<OfferedBatches> batches_;
+  const std::unique_ptr<BatchGatherer> gatherer_;
+  std::uint64_t made_ = 0;
   std::optional<Error> failed_;
 };
 
 Status check_inputs(const FeedInputs& inputs, const FeedOptions& options) {
   const PartId parts = inputs.graph.book().parts();
-  if (inputs.schedule.world() != parts || inputs.rank >= parts || inputs.part.id() != inputs.rank) {
+  const bool has_own =
+      std::ranges::any_of(inputs.parts, [&](const graph::Part& part) { return part.id() == inputs.rank; });
+  if (inputs.schedule.world() != parts || !has_own) {
     return Error{Errc::kInvalidArgument,
-                 fmt::format("feed of rank {} with part {} of {} and a schedule for {} ranks", inputs.rank,
-                             inputs.part.id(), parts, inputs.schedule.world())};
+                 fmt::format("feed of rank {} without part {} of {}, and a schedule for {} ranks",
+                             inputs.rank, inputs.rank, parts, inputs.schedule.world())};
   }
   if (inputs.graph.row_bytes() == 0) {
     return Error{Errc::kInvalidArgument,
@@ -78,24 +88,37 @@ Status check_inputs(const FeedInputs& inputs, const FeedOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<BatchSource>> make_embedded_feed(const graph::PartitionedGraph& graph,
-                                                        const graph::Part& part,
-                                                        const sample::Schedule& schedule, Plane& plane,
-                                                        Rank rank, const FeedOptions& options) {
-  const FeedInputs inputs{graph, part, schedule, plane, rank};
+Result<std::unique_ptr<BatchSource>> make_feed(const FeedInputs& inputs, std::unique_ptr<RowSupply> supply,
+                                               const FeedOptions& options, Duration deadline) {
   RUDDER_TRY(check_inputs(inputs, options));
-  RUDDER_ASSIGN(const cache::PolicyInfo* const info, cache::find_policy(options.policy));
-  const bool ahead = info->overlapped && options.depth > 0;
-  RUDDER_ASSIGN(auto builder, BatchBuilder::create(inputs, options.slots));
-  RUDDER_ASSIGN(auto source,
-                PlanSource::create(inputs, options, ahead ? PipelinedFeed::horizon(options.depth) : 0,
-                                   ahead ? options.threads : 0));
+  auto gatherer = std::make_unique<BatchGatherer>(inputs.parts, inputs.rank - inputs.parts.front().id(),
+                                                  inputs.graph.row_bytes());
+  const bool ahead = supply->terms().ahead;
+  const std::size_t threads = ahead ? options.threads : 0;
+  auto batches =
+      std::make_unique<OfferedBatches>(inputs, options, threads, supply->terms().depth + 2 * threads,
+                                       gatherer->begin(), gatherer->end(), *supply);
   if (!ahead) {
     return std::unique_ptr<BatchSource>(
-        std::make_unique<SynchronousFeed>(std::move(source), std::move(builder)));
+        std::make_unique<SynchronousFeed>(std::move(supply), std::move(batches), std::move(gatherer)));
   }
   return std::unique_ptr<BatchSource>(std::make_unique<PipelinedFeed>(
-      std::move(source), std::move(builder), options.depth, plane.options().deadline + kOwnWork));
+      std::move(supply), std::move(batches), std::move(gatherer), deadline + kOwnWork));
+}
+
+Result<std::unique_ptr<BatchSource>> make_embedded_feed(const FeedInputs& inputs, Plane& plane,
+                                                        const FeedOptions& options,
+                                                        const BufferOptions& buffer) {
+  RUDDER_TRY(check_inputs(inputs, options));
+  const std::uint64_t all = std::uint64_t{options.epochs} * inputs.schedule.steps_per_epoch();
+  const RunShape run{.steps = all - std::min(options.first_step, all),
+                     .steps_per_epoch = inputs.schedule.steps_per_epoch(),
+                     .seed = inputs.schedule.seed(),
+                     .batch = options.batch,
+                     .fanout = options.fanout};
+  RUDDER_ASSIGN(auto rows, HostBuffer::create(inputs.graph, std::array{PartId{inputs.rank}}, plane, run,
+                                              buffer, private_row_memory()));
+  return make_feed(inputs, rows->supply(0), options, plane.options().deadline);
 }
 
 }  // namespace rudder::dataplane

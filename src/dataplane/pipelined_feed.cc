@@ -9,17 +9,20 @@
 
 namespace rudder::dataplane {
 
-PipelinedFeed::PipelinedFeed(std::unique_ptr<PlanSource> source, std::unique_ptr<BatchBuilder> builder,
-                             std::uint32_t depth, Duration patience)
-    : source_(std::move(source)), builder_(std::move(builder)), depth_(depth), patience_(patience) {
-  planner_ = std::thread([this] { plan(); });
-  gatherer_ = std::thread([this] { gather(); });
+PipelinedFeed::PipelinedFeed(std::unique_ptr<RowSupply> supply, std::unique_ptr<OfferedBatches> batches,
+                             std::unique_ptr<BatchGatherer> gatherer, Duration patience)
+    : supply_(std::move(supply)),
+      batches_(std::move(batches)),
+      gatherer_(std::move(gatherer)),
+      patience_(patience) {
+  offerer_ = std::thread([this] { offer(); });
+  gathers_ = std::thread([this] { gather(); });
 }
 
 PipelinedFeed::~PipelinedFeed() {
   stop();
-  planner_.join();
-  gatherer_.join();
+  offerer_.join();
+  gathers_.join();
 }
 
 void PipelinedFeed::stop() {
@@ -28,8 +31,8 @@ void PipelinedFeed::stop() {
     stopping_ = true;
   }
   changed_.notify_all();
-  source_->stop();
-  builder_->stop();
+  batches_->stop();
+  supply_->stop();
 }
 
 void PipelinedFeed::fail(const Error& error) {
@@ -42,84 +45,46 @@ void PipelinedFeed::fail(const Error& error) {
   stop();
 }
 
-void PipelinedFeed::plan() {
-  name_this_thread("rudder-plan");
-  while (source_->more()) {
-    auto work = source_->next();
-    if (!work.ok()) {
-      fail(work.error());
-      return;
-    }
-    if (!wait_for_turn(work.value())) {
-      return;
-    }
-    builder_->start(work.value());
-    {
-      const std::lock_guard lock(mutex_);
-      in_flight_.push_back(std::move(work).value());
-      planning_ = "sampling and planning the batch after it";
-      ++progress_;
-    }
-    changed_.notify_all();
-  }
-}
-
-bool PipelinedFeed::wait_for_turn(const Work& work) {
-  std::unique_lock lock(mutex_);
-  planning_ = "waiting for its turn to fetch";
-  ++progress_;
-  changed_.wait(lock, [&] {
-    const bool near = work.plan.fill || work.plan.step < asked_ + depth_;
-    return stopping_ || (near && started_ - gathered_ < horizon(depth_));
-  });
-  ++started_;
-  return !stopping_;
-}
-
-std::optional<Work> PipelinedFeed::take_work() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_ || !in_flight_.empty(); });
-  if (stopping_) {
-    return std::nullopt;
-  }
-  Work work = std::move(in_flight_.front());
-  in_flight_.pop_front();
-  return work;
-}
-
-Status PipelinedFeed::finish(Work& work) {
-  std::optional<Batch> batch;
-  if (work.plan.fill) {
-    RUDDER_TRY(builder_->fill(work));
-  } else {
-    RUDDER_ASSIGN(batch, builder_->finish(work));
-  }
+void PipelinedFeed::now(std::string& what, const char* text) {
   {
     const std::lock_guard lock(mutex_);
-    ++gathered_;
+    what = text;
     ++progress_;
-    if (batch) {
-      ready_.push_back(std::move(*batch));
-    }
   }
   changed_.notify_all();
-  return {};
+}
+
+void PipelinedFeed::offer() {
+  name_this_thread("rudder-offer");
+  for (std::uint64_t i = 0; i < total(); ++i) {
+    now(offering_, "sampling, or waiting until rows are wanted");
+    const Status offered = batches_->offer_next();
+    if (!offered.ok()) {
+      fail(offered.error());
+      return;
+    }
+  }
+  now(offering_, "done");
 }
 
 void PipelinedFeed::gather() {
   name_this_thread("rudder-gather");
-  for (std::uint64_t made = 0; made < total();) {
-    auto work = take_work();
-    if (!work) {
+  for (std::uint64_t i = 0; i < total(); ++i) {
+    now(gathering_, "waiting for rows");
+    const auto placed = supply_->take();
+    if (!placed.ok()) {
+      fail(placed.error());
       return;
     }
-    const bool is_batch = !work->plan.fill;
-    const Status finished = finish(*work);
-    if (!finished.ok()) {
-      fail(finished.error());
-      return;
+    now(gathering_, "gathering");
+    OfferedBatch batch = batches_->take();
+    Batch gathered = gatherer_->gather(std::move(batch.sampled), batch.positions, placed.value());
+    supply_->release();
+    {
+      const std::lock_guard lock(mutex_);
+      ready_.push_back(std::move(gathered));
     }
-    made += is_batch ? 1U : 0U;
+    changed_.notify_all();
   }
 }
 
@@ -129,7 +94,9 @@ Result<Batch> PipelinedFeed::next() {
     return Error{Errc::kInvalidArgument, fmt::format("all {} batches were delivered", total())};
   }
   ++asked_;
-  changed_.notify_all();
+  lock.unlock();
+  supply_->ask();
+  lock.lock();
   std::uint64_t seen = progress_;
   for (;;) {
     const bool woken = changed_.wait_until(lock, Deadline::in(patience_).at(), [&] {
@@ -147,21 +114,19 @@ Result<Batch> PipelinedFeed::next() {
       return batch;
     }
     if (!woken) {
-      const std::string gathering =
-          started_ == gathered_ ? "idle" : fmt::format("at work on one of {} plans", started_ - gathered_);
       return Error{
           Errc::kTimeout,
-          fmt::format("batch {} is not ready and nothing has happened for {:.0f} s; planning thread: {} "
-                      "({} plans asked for); gathering thread: {}",
-                      asked_ - 1, to_seconds(patience_), planning_, started_, gathering)};
+          fmt::format("batch {} is not ready and nothing has happened for {:.0f} s; offering thread: "
+                      "{}; gathering thread: {}; the buffer waits for {}",
+                      asked_ - 1, to_seconds(patience_), offering_, gathering_, supply_->waiting_for())};
     }
     seen = progress_;
   }
 }
 
 void PipelinedFeed::recycle(Batch batch) {
-  builder_->recycle(std::move(batch.rows));
-  source_->recycle(std::move(batch.sampled));
+  gatherer_->recycle(std::move(batch.rows));
+  batches_->recycle(std::move(batch.sampled));
 }
 
 }  // namespace rudder::dataplane

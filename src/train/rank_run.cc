@@ -146,21 +146,22 @@ class RankRun {
   }
 
   Status start_feed() {
-    dataplane::FeedOptions feeding{.policy = options_.policy,
-                                   .settings = options_.settings,
-                                   .fanout = options_.fanout,
+    dataplane::FeedOptions feeding{.fanout = options_.fanout,
                                    .epochs = options_.epochs,
                                    .first_step = progress_->next_step(),
                                    .batch = options_.batch,
-                                   .threads = options_.threads,
-                                   .depth = options_.depth};
-    RUDDER_ASSIGN(const cache::BufferSize buffer, cache::parse_buffer_size(options_.buffer));
-    feeding.slots = buffer.slots(graph::halo_of(graph_.topology(), graph_.book(), who_.rank).size());
+                                   .threads = options_.threads};
     if (options_.record_accesses) {
       feeding.on_rows = [this](StepId, std::span<const NodeId> rows) { accesses_.add(rows); };
     }
-    RUDDER_ASSIGN(feed_,
-                  dataplane::make_embedded_feed(graph_, *part_, *schedule_, *plane_, who_.rank, feeding));
+    RUDDER_ASSIGN(const cache::BufferSize size, cache::parse_buffer_size(options_.buffer));
+    const std::size_t halo = graph::halo_of(graph_.topology(), graph_.book(), who_.rank).size();
+    const dataplane::BufferOptions buffer{.policy = options_.policy,
+                                          .settings = options_.settings,
+                                          .slots = size.slots(halo),
+                                          .depth = options_.depth};
+    RUDDER_ASSIGN(feed_, dataplane::make_embedded_feed({graph_, std::span(&*part_, 1), *schedule_, who_.rank},
+                                                       *plane_, feeding, buffer));
     return {};
   }
 

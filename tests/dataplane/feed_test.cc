@@ -30,11 +30,13 @@ using testing_support::TestGraph;
 
 constexpr std::size_t kBatch = 10;
 
+struct RunOptions : FeedOptions, BufferOptions {};
+
 /// What a run of one rank must deliver, made without the data plane: batches from the sampler alone, counts
 /// from the planner alone.
 class Reference {
  public:
-  Reference(const TestGraph& graph, const sample::Schedule& schedule, Rank rank, const FeedOptions& options) {
+  Reference(const TestGraph& graph, const sample::Schedule& schedule, Rank rank, const RunOptions& options) {
     sample::NeighborSampler sampler(graph.graph().topology(), options.fanout, schedule.seed());
     for (std::uint32_t epoch = 0; epoch < options.epochs; ++epoch) {
       for (std::uint32_t b = 0; b < schedule.steps_per_epoch(); ++b) {
@@ -51,7 +53,7 @@ class Reference {
 
  private:
   void count(const graph::PartitionedGraph& graph, const sample::Schedule& schedule, Rank rank,
-             const FeedOptions& options) {
+             const RunOptions& options) {
     const auto& book = graph.book();
     const auto halo = graph::halo_of(graph.topology(), book, rank);
     const auto vip =
@@ -129,9 +131,8 @@ class FeedTest : public testing::Test {
   static sample::Schedule make_schedule(const TestGraph& graph) {
     return sample::Schedule::create(11, kBatch, graph.train()).value();
   }
-  static FeedOptions feed_options(std::string policy, SlotId slots, std::uint32_t depth,
-                                  std::size_t threads) {
-    FeedOptions options;
+  static RunOptions feed_options(std::string policy, SlotId slots, std::uint32_t depth, std::size_t threads) {
+    RunOptions options;
     options.policy = std::move(policy);
     options.slots = slots;
     options.fanout = {3, 4};
@@ -142,10 +143,11 @@ class FeedTest : public testing::Test {
     options.settings.score_period = 2;
     return options;
   }
-  Result<std::unique_ptr<BatchSource>> feed(Cluster& cluster, Rank rank, const FeedOptions& options) {
-    return make_embedded_feed(graph_.graph(), graph_.part(rank), schedule_, cluster[rank], rank, options);
+  Result<std::unique_ptr<BatchSource>> feed(Cluster& cluster, Rank rank, const RunOptions& options) {
+    return make_embedded_feed({graph_.graph(), std::span(&graph_.part(rank), 1), schedule_, rank},
+                              cluster[rank], options, options);
   }
-  void run_rank(Cluster& cluster, Rank rank, const FeedOptions& options) {
+  void run_rank(Cluster& cluster, Rank rank, const RunOptions& options) {
     const Reference reference(graph_, schedule_, rank, options);
     auto source = feed(cluster, rank, options);
     ASSERT_TRUE(source.ok()) << source.error().message;
@@ -161,7 +163,7 @@ class FeedTest : public testing::Test {
     }
     EXPECT_EQ(source.value()->next().error().code, Errc::kInvalidArgument);
   }
-  void run_all(Cluster& cluster, const FeedOptions& options) {
+  void run_all(Cluster& cluster, const RunOptions& options) {
     std::vector<std::thread> threads;
     for (Rank r = 0; r < cluster.world(); ++r) {
       threads.emplace_back([&, r] { run_rank(cluster, r, options); });
@@ -339,7 +341,7 @@ TEST_F(FeedTest, CanBeDestroyedAtAnyMoment) {
 
 TEST_F(FeedTest, MemoryOfRecycledBatchesIsUsedAgain) {
   Cluster cluster(graph_);
-  FeedOptions options = feed_options("lookahead", 50, 2, 1);
+  RunOptions options = feed_options("lookahead", 50, 2, 1);
   options.epochs = 20;
   auto source = feed(cluster, 0, options);
   ASSERT_TRUE(source.ok());
@@ -357,20 +359,19 @@ TEST_F(FeedTest, MemoryOfRecycledBatchesIsUsedAgain) {
 
 TEST_F(FeedTest, RefusesWrongOptionsClearly) {
   Cluster cluster(graph_);
-  const auto message = [&](FeedOptions options, Rank rank = 0, PartId part = 0) {
-    const auto source =
-        make_embedded_feed(graph_.graph(), graph_.part(part), schedule_, cluster[0], rank, options);
+  const auto message = [&](const RunOptions& options, Rank rank = 0, PartId part = 0) {
+    const auto source = make_embedded_feed(
+        {graph_.graph(), std::span(&graph_.part(part), 1), schedule_, rank}, cluster[0], options, options);
     return source.ok() ? std::string("made") : source.error().message;
   };
   EXPECT_EQ(message(feed_options("min", 5, 1, 1)),
             "policy 'min' needs the whole trace, so it can only be replayed");
   EXPECT_THAT(message(feed_options("lokahead", 5, 1, 1)), HasSubstr("lookahead"));
-  EXPECT_THAT(message(feed_options("lru", 5, 1, 1), 0, 1), HasSubstr("rank 0 with part 1"));
-  FeedOptions no_fanout = feed_options("lru", 5, 1, 1);
+  EXPECT_THAT(message(feed_options("lru", 5, 1, 1), 0, 1), HasSubstr("rank 0 without part 0"));
+  RunOptions no_fanout = feed_options("lru", 5, 1, 1);
   no_fanout.fanout.clear();
   EXPECT_THAT(message(no_fanout), HasSubstr("no fan-out"));
-  EXPECT_THAT(message(feed_options("lru", kNoSlot - 1, 1, 1)),
-              HasSubstr("a buffer of 4294967294 rows takes"));
+  EXPECT_THAT(message(feed_options("lru", kNoSlot - 1, 1, 1)), HasSubstr("a buffer of 4294967294 rows: "));
 }
 
 }  // namespace

@@ -7,15 +7,14 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "rudder/cache/planner.h"
-#include "rudder/cache/policy.h"
 #include "rudder/core/aligned.h"
 #include "rudder/core/clock.h"
 #include "rudder/core/result.h"
 #include "rudder/dataplane/plane.h"
+#include "rudder/dataplane/row_supply.h"
 #include "rudder/graph/partition.h"
 #include "rudder/sample/sampler.h"
 #include "rudder/sample/schedule.h"
@@ -32,7 +31,7 @@ struct Batch {
   Transfer transfer;                 ///< what was moved for it
 };
 
-/// Where a trainer gets its batches from; the shared service's client will be another one.
+/// Where a trainer gets its batches from.
 class BatchSource {
  public:
   BatchSource() = default;
@@ -50,31 +49,39 @@ class BatchSource {
 };
 
 struct FeedOptions {
-  std::string policy = "lookahead";
-  cache::PolicySettings settings;
-  SlotId slots = 0;  ///< buffer size in rows
   std::vector<int> fanout = {10, 25};
   std::uint32_t epochs = 1;
   std::uint64_t first_step = 0;  ///< of the run: where a resumed one goes on, with an empty buffer
   std::size_t batch = 512;       ///< seeds a step of this rank, for VIP
   std::size_t threads = 1;       ///< sampling threads
-  std::uint32_t depth = 4;       ///< batches asked for, fetched or gathered ahead of the one in training
   /// Hears the distinct remote rows of each batch, ascending, batches in order, from one of the feed's
   /// threads before the batch is delivered. May be empty.
   std::function<void(StepId, std::span<const NodeId>)> on_rows = nullptr;
 };
 
-/// Embedded form. Owns its threads (samplers, planner, gatherer), joins them on destruction at any moment.
-/// With policy `none`, or depth 0, everything happens inside next(), one after another. The rows of `part`
-/// must be published as table 0 by every rank, before or soon after. graph, part, schedule and plane must
-/// outlive the feed.
+/// What a feed is made from; everything outlives it.
+struct FeedInputs {
+  const graph::PartitionedGraph& graph;
+  std::span<const graph::Part> parts;  ///< of this host, one after another
+  const sample::Schedule& schedule;
+  Rank rank = 0;  ///< whose part is one of `parts`
+};
+
+/// Batches of one rank out of a buffer's rows. The supply was made for the batches that `options` say. Owns
+/// its threads (samplers, offering, gathering) and joins them on destruction at any moment; nothing runs
+/// ahead with policy `none`. `deadline`: of a peer, after which next() stops waiting when nothing happens on
+/// top of the program's own work.
+[[nodiscard]] Result<std::unique_ptr<BatchSource>> make_feed(const FeedInputs& inputs,
+                                                             std::unique_ptr<RowSupply> supply,
+                                                             const FeedOptions& options, Duration deadline);
+
+/// The same with a buffer of its own, which pulls through `plane`. The rows of the rank's part, the only one
+/// in inputs.parts, must be published as table 0 by every rank, before or soon after.
 ///
-/// Memory beside the batches: slots rows of buffer, the misses of depth + 1 batches, and the sampled batches
+/// Memory beside the batches: the buffer's slots, the misses of depth + 1 batches, and the sampled batches
 /// that the policy looks ahead.
-[[nodiscard]] Result<std::unique_ptr<BatchSource>> make_embedded_feed(const graph::PartitionedGraph& graph,
-                                                                      const graph::Part& part,
-                                                                      const sample::Schedule& schedule,
-                                                                      Plane& plane, Rank rank,
-                                                                      const FeedOptions& options);
+[[nodiscard]] Result<std::unique_ptr<BatchSource>> make_embedded_feed(const FeedInputs& inputs, Plane& plane,
+                                                                      const FeedOptions& options,
+                                                                      const BufferOptions& buffer);
 
 }  // namespace rudder::dataplane

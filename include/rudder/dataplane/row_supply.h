@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trainer asks of a buffer of remote rows, whether that buffer is its own or its host's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rudder/cache/planner.h"
+#include "rudder/cache/policy.h"
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+#include "rudder/dataplane/plane.h"
+
+namespace rudder::dataplane {
+
+struct BufferOptions {
+  std::string policy = "lookahead";
+  cache::PolicySettings settings;
+  SlotId slots = 0;         ///< buffer size in rows
+  std::uint32_t depth = 4;  ///< batches asked for, fetched or gathered ahead of the one in training
+};
+
+/// Whether the policy allows that batches are sampled and rows moved ahead of need (`none` does not). An
+/// unknown policy, or one that needs the whole trace, is an error.
+[[nodiscard]] Result<bool> works_ahead(const BufferOptions& options);
+
+/// What the trainers of a host share a buffer under.
+struct SupplyTerms {
+  std::string policy;
+  bool ahead = true;  ///< as works_ahead()
+  std::uint32_t depth = 4;
+};
+
+/// Where the remote rows of one batch lie. Readable until they are released: no slot is overwritten and no
+/// staging memory used again before.
+struct PlacedRows {
+  StepId step = 0;
+  std::vector<cache::RowSource> places;  ///< parallel to the rows offered for this batch
+  const std::byte* slots = nullptr;      ///< row `place` at place x row bytes, for those that are not staged
+  const std::byte* staging = nullptr;    ///< the same for those that are
+  /// What the buffer did for this batch, the initial fill with step 0. Of a batch that several trainers
+  /// share, the first of them gets all.
+  cache::Counts counts;
+  Transfer transfer;
+};
+
+/// One trainer's end of a buffer. The trainer offers the remote rows of its batches in order, asks for
+/// batches in order, takes their rows and releases them. Three threads may do so: one offers, one takes and
+/// releases, one asks; stop() is anybody's.
+class RowSupply {
+ public:
+  RowSupply() = default;
+  RowSupply(const RowSupply&) = delete;
+  RowSupply& operator=(const RowSupply&) = delete;
+  virtual ~RowSupply() = default;
+
+  /// The next batch's distinct remote rows, ascending. Waits while the planner needs none.
+  [[nodiscard]] virtual Status offer(std::vector<NodeId> rows) = 0;
+  /// The trainer wants one more batch. With n batches asked for, rows of n + depth may move.
+  virtual void ask() = 0;
+  /// Waits until the next batch's rows are in place. One batch at a time: the one before was released.
+  [[nodiscard]] virtual Result<PlacedRows> take() = 0;
+  /// The rows of the batch taken last are not read any more.
+  virtual void release() = 0;
+  /// Makes waits end with kCancelled, now and later.
+  virtual void stop() = 0;
+  /// What take() is waiting for, in words: "rows of batch 3 from trainer 1".
+  [[nodiscard]] virtual std::string waiting_for() const = 0;
+  [[nodiscard]] virtual const SupplyTerms& terms() const = 0;
+};
+
+}  // namespace rudder::dataplane

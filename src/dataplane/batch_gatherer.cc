@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/batch_gatherer.h"
+
+#include <utility>
+
+#include "rudder/core/gather.h"
+
+namespace rudder::dataplane {
+namespace {
+
+constexpr std::size_t kKeptBatches = 16;
+
+}  // namespace
+
+BatchGatherer::BatchGatherer(std::span<const graph::Part> parts, std::size_t own, std::size_t row_bytes)
+    : row_bytes_(row_bytes),
+      own_(parts[own]),
+      end_(parts.back().begin() + parts.back().size()),
+      rows_(kKeptBatches) {
+  for (const graph::Part& part : parts) {
+    homes_.push_back({part.begin(), reinterpret_cast<std::uintptr_t>(part.features().data())});
+  }
+}
+
+/// Remote nodes get a wrong address, to be replaced: cheaper than telling them apart.
+void BatchGatherer::find_owned(std::span<const NodeId> nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::size_t home = homes_.size() - 1;
+    while (home > 0 && nodes[i] < homes_[home].begin) {
+      --home;
+    }
+    const auto row = static_cast<std::uintptr_t>(nodes[i] - homes_[home].begin);
+    sources_[i] = reinterpret_cast<const std::byte*>(homes_[home].rows + row * row_bytes_);
+  }
+}
+
+Batch BatchGatherer::gather(sample::SampledBatch sampled, std::span<const LocalId> positions,
+                            const PlacedRows& placed) {
+  Batch batch;
+  batch.step = placed.step;
+  batch.counts = placed.counts;
+  batch.transfer = placed.transfer;
+  sources_.resize(sampled.nodes.size());
+  find_owned(sampled.nodes);
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const cache::RowSource place = placed.places[i];
+    sources_[positions[i]] =
+        (place.staged ? placed.staging : placed.slots) + std::size_t{place.place} * row_bytes_;
+  }
+  batch.rows = rows_.take(sampled.nodes.size() * row_bytes_);
+  gather_rows(sources_, row_bytes_, batch.rows.data());
+  batch.labels.reserve(sampled.seeds);
+  for (LocalId i = 0; i < sampled.seeds; ++i) {
+    batch.labels.push_back(own_.labels()[static_cast<std::size_t>(sampled.nodes[i] - own_.begin())]);
+  }
+  batch.sampled = std::move(sampled);
+  return batch;
+}
+
+}  // namespace rudder::dataplane
