@@ -44,6 +44,9 @@ def copy_peer(source, target):
             if "if rank == 0:" not in text:
                 sys.exit(f"compare.py: {path} prints its epochs in another way than expected")
             text = text.replace("if rank == 0:", "if rank >= 0:")
+        if path.name == "host.sh":
+            # DistDGL's servers now and then hang when asked to end, long after the last epoch was printed.
+            text = text.replace("kill $server 2>/dev/null; wait", "kill $server; sleep 2; kill -9 $server; wait")
         (target / path.name).write_text(text)
         (target / path.name).chmod(0o755)
     return target

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rudder/cache/policy.h"
+#include "rudder/core/rng.h"
 #include "rudder/core/text.h"
 
 // One line a policy, in the order of the documentation. NAME stands for `PolicyInfo NAME_policy()`, which
@@ -36,6 +37,10 @@ bool Policy::wants_more() const {
   return false;
 }
 void Policy::reveal(StepId /*step*/, std::span<const NodeId> /*rows*/) {}
+
+std::uint64_t policy_seed(std::uint64_t run_seed, NodeId owned_begin) noexcept {
+  return stream_key({run_seed, static_cast<std::uint64_t>(owned_begin)});
+}
 
 std::span<const PolicyInfo> policy_table() {
 #define RUDDER_ENTRY(NAME) NAME##_policy(),

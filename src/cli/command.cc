@@ -18,7 +18,7 @@
 namespace rudder::cli {
 namespace {
 
-constexpr std::array<CommandInfo, 23> kCommands = {{
+constexpr std::array<CommandInfo, 24> kCommands = {{
     {"demo", "Train a real graph on this machine with every cache policy side by side", make_demo},
     {"graph import", "Read a graph that another tool wrote", make_graph_import},
     {"graph generate", "Make a graph: debian, wordnet, rmat, chung-lu, planted", make_graph_generate},
@@ -26,6 +26,7 @@ constexpr std::array<CommandInfo, 23> kCommands = {{
     {"graph export", "Write a partitioned graph back in its original ids", make_graph_export},
     {"partition", "Cut a graph into parts, one a rank", make_partition},
     {"train", "Train a graph neural network on a partitioned graph (one rank)", make_train},
+    {"serve", "Serve one host: its rows to other hosts, one shared buffer to its trainers", make_serve},
     {"launch", "Start all ranks of a run on this machine", make_launch},
     {"trace record", "Record which remote rows each batch asks for", make_trace_record},
     {"trace replay", "Run cache policies over a recorded trace, beside the minimum", make_trace_replay},

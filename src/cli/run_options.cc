@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_options.h"
 
+#include <array>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "rudder/cache/buffer_size.h"
 #include "rudder/core/text.h"
@@ -90,6 +93,11 @@ void add_partition_options(OptionTable& table, graph::PartitionOptions& options)
   table.real("imbalance", options.imbalance, 0, 10, "metis, ldg, fennel: allowed excess over the mean part");
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
 void add_link_option(OptionTable& table, std::string& text, double& bits_per_second, std::string help) {
   table.custom({.key = "link",
                 .metavar = "RATE",
@@ -108,10 +116,10 @@ void add_link_option(OptionTable& table, std::string& text, double& bits_per_sec
                 .is_switch = false});
 }
 
-void add_buffer_option(OptionTable& table, std::string& text) {
+void add_buffer_option(OptionTable& table, std::string& text, std::string help) {
   table.custom({.key = "buffer",
                 .metavar = "SIZE",
-                .help = "Rows of each rank's buffer: a fraction of the halo or a number",
+                .help = std::move(help),
                 .bounds = "0.0..1.0 with a point, or a whole number",
                 .parse = [&text](const std::string& value) -> Status {
                   RUDDER_TRY(cache::parse_buffer_size(value));

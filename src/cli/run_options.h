@@ -24,7 +24,10 @@ void add_partition_options(OptionTable& table, graph::PartitionOptions& options)
 /// --link RATE as bits per second.
 void add_link_option(OptionTable& table, std::string& text, double& bits_per_second, std::string help);
 /// --buffer SIZE, checked.
-void add_buffer_option(OptionTable& table, std::string& text);
+void add_buffer_option(OptionTable& table, std::string& text,
+                       std::string help = "Rows of each rank's buffer: a fraction of the halo or a number");
+/// This machine's name, for messages.
+[[nodiscard]] std::string host_name();
 /// Names of policies for help and errors: all, or those that run live.
 [[nodiscard]] std::vector<std::string> policy_names(bool live_only);
 

@@ -9,6 +9,7 @@
 #include "rudder/core/text.h"
 #include "rudder/report/progress.h"
 #include "rudder/report/table.h"
+#include "rudder/sim/merge.h"
 #include "rudder/sim/record.h"
 #include "rudder/sim/replay.h"
 
@@ -82,6 +83,8 @@ class TraceReplay final : public Command {
     options().text("buffer", "SIZES", buffers_,
                    "Buffer sizes separated by commas: fractions of the halo or rows");
     add_policy_settings(options(), settings_);
+    options().integer<Rank>("trainers-per-host", trainers_per_host_, 1, 65536,
+                            "Replay hosts whose trainers share a buffer, as with rudder serve");
     options().integer<std::size_t>("threads", threads_, 1, 1024, "Replays at a time");
     add_json_option();
   }
@@ -89,7 +92,10 @@ class TraceReplay final : public Command {
 
   Result<int> run(const Program&) override {
     RUDDER_TRY(parse());
-    RUDDER_ASSIGN(const cache::Trace trace, cache::read_trace(file_));
+    RUDDER_ASSIGN(cache::Trace trace, cache::read_trace(file_));
+    if (trainers_per_host_ > 1) {
+      RUDDER_ASSIGN(trace, sim::merge_hosts(trace, trainers_per_host_));
+    }
     RUDDER_ASSIGN(const std::vector<sim::ReplayRow> rows, replay(trace));
     print(rows);
     return 0;
@@ -156,6 +162,7 @@ class TraceReplay final : public Command {
   std::string policies_ = "all";
   std::string buffers_ = "0.05,0.1,0.25,0.5";
   cache::PolicySettings settings_;
+  Rank trainers_per_host_ = 1;
   std::size_t threads_ = 1;
   std::vector<cache::BufferSize> sizes_;
   std::vector<const cache::PolicyInfo*> chosen_;

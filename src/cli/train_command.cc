@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <atomic>
 #include <csignal>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "rudder/core/files.h"
 #include "rudder/graph/partition.h"
@@ -28,11 +26,6 @@ extern "C" void request_stop(int) {
   stop_requested.store(true, std::memory_order_relaxed);
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 class Train final : public Command {
  public:
   Train() {
@@ -47,6 +40,9 @@ class Train final : public Command {
     add_link_option(
         options(), link_, train_.link_bits_per_second,
         "Token-bucket limit of this rank's data-plane link, each way (gradients are not limited by it)");
+    options().path(
+        "attach", train_.attach,
+        "Socket of this host's rudder serve, whose buffer, policy and depth are used instead of own ones");
     options().toggle("no-evaluation", skip_evaluation_, "Do not compute validation and test accuracy");
     options().path("run", train_.run_directory, "Run folder: run.json, metrics.jsonl, result.json");
     options().path(
@@ -74,6 +70,7 @@ class Train final : public Command {
     if (train_.resume && !trace_.empty()) {
       return Error{Errc::kInvalidArgument, "--trace holds whole runs; it does not go with --resume"};
     }
+    RUDDER_TRY(check_attach());
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
     train::RankInfo who{.rank = environment.rank,
                         .world = environment.world,
@@ -131,6 +128,24 @@ class Train final : public Command {
   }
 
  private:
+  /// What the host's service decides cannot be asked for here.
+  Status check_attach() const {
+    if (train_.attach.empty()) {
+      return {};
+    }
+    for (const char* key : {"policy", "buffer", "depth", "look-ahead", "score-period", "score-stale-after",
+                            "score-alpha", "score-init"}) {
+      if (options().origin(key) != "default") {
+        return Error{Errc::kInvalidArgument,
+                     fmt::format("--{} is the service's: give it to rudder serve, not with --attach", key)};
+      }
+    }
+    return train_.transport == "loopback"
+               ? Status(Error{Errc::kInvalidArgument,
+                              "--attach needs one process a rank, not --transport loopback"})
+               : Status();
+  }
+
   Status write_trace(const train::TrainResult& result) const {
     RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(train_.partition));
     return sim::write_trace(graph,

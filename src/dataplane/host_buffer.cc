@@ -95,6 +95,10 @@ class HostBuffer::Impl {
   void stop(std::size_t i);
   void leave(std::size_t i);
   void fail(const Error& error);
+  [[nodiscard]] std::optional<Error> failure() const {
+    const std::lock_guard lock(mutex_);
+    return error_ && error_->code != Errc::kCancelled ? error_ : std::nullopt;
+  }
   [[nodiscard]] std::string waiting_for() const;
   [[nodiscard]] const SupplyTerms& terms() const { return terms_; }
 
@@ -304,7 +308,6 @@ void HostBuffer::Impl::advance(std::unique_lock<std::mutex>& lock) {
 Result<PlacedRows> HostBuffer::Impl::take(std::size_t i) {
   std::unique_lock lock(mutex_);
   Trainer& me = trainers_[i];
-  RUDDER_CHECK(!me.holding, "one batch at a time");
   for (;;) {
     if (error_) {
       return *error_;
@@ -326,7 +329,11 @@ Result<PlacedRows> HostBuffer::Impl::take(std::size_t i) {
   PlacedRows placed;
   placed.step = current_->plan.step;
   placed.slots = store_->slots()->data();
-  placed.staging = current_->staging == nullptr ? nullptr : current_->staging->data();
+  placed.slot_memory = store_->slots();
+  if (current_->staging != nullptr) {
+    placed.staging = current_->staging->data();
+    placed.staging_memory = current_->staging;
+  }
   if (counted_by_ == i) {
     placed.counts = current_->plan.counts;
     placed.transfer = std::exchange(moved_, {});
@@ -465,12 +472,15 @@ Result<std::unique_ptr<HostBuffer>> HostBuffer::create(const graph::PartitionedG
   context.capacity = options.slots;
   context.steps = run.steps;
   context.steps_per_epoch = run.steps_per_epoch;
-  context.seed = run.seed;
   context.owned_begin = book.begin(1);
+  context.seed = cache::policy_seed(run.seed, context.owned_begin);
   context.owned_end = book.end(1);
   context.indptr = graph.topology().indptr;
   auto impl = std::make_shared<Impl>(parts.size(), run.steps,
-                                     SupplyTerms{options.policy, policy->overlapped, options.depth},
+
+                                     SupplyTerms{options.policy, policy->overlapped, options.depth,
+                                                 options.slots, parts.front(), narrow<PartId>(parts.size())},
+
                                      std::move(memory), std::move(store));
   impl->start(std::move(knowledge), *policy, context, options.settings);
   return std::unique_ptr<HostBuffer>(new HostBuffer(std::move(impl)));
@@ -482,6 +492,10 @@ std::unique_ptr<RowSupply> HostBuffer::supply(std::size_t i) {
 
 void HostBuffer::fail(const Error& error) {
   impl_->fail(error);
+}
+
+std::optional<Error> HostBuffer::failure() const {
+  return impl_->failure();
 }
 
 }  // namespace rudder::dataplane

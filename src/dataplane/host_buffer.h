@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,15 +20,6 @@
 #include "dataplane/row_memory.h"
 
 namespace rudder::dataplane {
-
-/// What policies may know of the run.
-struct RunShape {
-  std::uint64_t steps = 0;  ///< batches of each trainer, from the first to be offered to the end of the run
-  std::uint32_t steps_per_epoch = 1;
-  std::uint64_t seed = 1;
-  std::size_t batch = 512;  ///< seeds a step of one trainer
-  std::vector<int> fanout;
-};
 
 /// Batch t of the host is the union of its trainers' batches t, and is planned, fetched and admitted as one;
 /// a single trainer's buffer is the case of one. Slots change only between two batches, when every trainer
@@ -55,6 +47,8 @@ class HostBuffer {
   [[nodiscard]] std::unique_ptr<RowSupply> supply(std::size_t i);
   /// Ends all waits with `error`, now and later.
   void fail(const Error& error);
+  /// Why rows can't be had any more; nothing while they can, or when only the trainers have left.
+  [[nodiscard]] std::optional<Error> failure() const;
 
  private:
   class Impl;

@@ -30,10 +30,10 @@ Status check_options(const graph::PartitionedGraph& graph, const PlaneOptions& o
   if (options.rank >= options.world) {
     return Error{Errc::kInvalidArgument, fmt::format("rank {} of {} ranks", options.rank, options.world)};
   }
-  if (graph.book().parts() != options.world) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{} has {} parts, but there are {} ranks", graph.directory().string(),
-                             graph.book().parts(), options.world)};
+  if (options.parts_each == 0 || graph.book().parts() != std::uint64_t{options.world} * options.parts_each) {
+    return Error{Errc::kInvalidArgument, fmt::format("{} has {} parts, but there are {} ranks with {} each",
+                                                     graph.directory().string(), graph.book().parts(),
+                                                     options.world, options.parts_each)};
   }
   if (options.request_bytes == 0 || options.request_bytes > kMaxRequestBytes) {
     return Error{Errc::kInvalidArgument, fmt::format("requests of {} bytes; 1 to {} are possible",
@@ -68,10 +68,11 @@ class Plane::Impl final : public transport::Receiver {
         names_(options_.world),
         handshake_(make_hello(graph, options_), names_),
         last_pong_(options_.world, 0),
+        book_(graph.book().grouped(options_.parts_each)),
         transport_(std::move(transport)),
-        fetcher_(graph.book(), options_, names_, *transport_, pools_),
-        server_(graph.book().begin(options_.rank), graph.book().end(options_.rank), options_.deadline / 2,
-                *transport_, pools_) {}
+        fetcher_(book_, options_, names_, *transport_, pools_),
+        server_(book_.begin(options_.rank), book_.end(options_.rank), options_.deadline / 2, *transport_,
+                pools_) {}
   ~Impl() override {
     server_.stop();
     fetcher_.cancel(Error{Errc::kCancelled, "the data plane was shut down"});
@@ -122,6 +123,7 @@ class Plane::Impl final : public transport::Receiver {
   std::vector<std::uint64_t> last_pong_;  ///< by rank: number of the last ping answered
   std::uint64_t last_ping_ = 0;
 
+  const graph::PartitionBook book_;  ///< of the ranks
   std::unique_ptr<transport::Transport> transport_;
   Fetcher fetcher_;
   Server server_;
@@ -322,8 +324,8 @@ Result<std::unique_ptr<Plane>> Plane::create(const graph::PartitionedGraph& grap
   return std::unique_ptr<Plane>(new Plane(std::move(impl)));
 }
 
-void Plane::publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes) {
-  impl_->server().publish(table, rows, row_bytes);
+void Plane::publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes) {
+  impl_->server().publish(table, std::move(runs), row_bytes);
 }
 void Plane::withdraw(std::uint8_t table) {
   impl_->server().withdraw(table);

@@ -43,8 +43,8 @@ void Server::replace(std::uint8_t table, Table with) {
   {
     std::unique_lock lock(mutex_);
     settled_.wait(lock, [&] { return serving_ != table; });
-    tables_[table] = with;
-    if (with.row_bytes != 0) {
+    tables_[table] = std::move(with);
+    if (tables_[table].row_bytes != 0) {
       std::erase_if(parked_, [&](Parked& parked) {
         if (parked.request.header.table != table) {
           return false;
@@ -57,10 +57,16 @@ void Server::replace(std::uint8_t table, Table with) {
   work_.notify_all();
 }
 
-void Server::publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes) {
-  RUDDER_CHECK(row_bytes > 0 && rows.size() == static_cast<std::size_t>(end_ - begin_) * row_bytes,
+void Server::publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs,
+                     std::size_t row_bytes) {
+  std::size_t bytes = 0;
+  for (const auto run : runs) {
+    RUDDER_CHECK(row_bytes > 0 && run.size() % row_bytes == 0, "a run holds whole rows");
+    bytes += run.size();
+  }
+  RUDDER_CHECK(row_bytes > 0 && bytes == static_cast<std::size_t>(end_ - begin_) * row_bytes,
                "a table holds one row for each owned node");
-  replace(table, Table{rows, row_bytes});
+  replace(table, Table{std::move(runs), row_bytes});
 }
 
 void Server::withdraw(std::uint8_t table) {
@@ -137,13 +143,30 @@ void Server::run() {
   std::vector<NodeId> positions;
   std::unique_lock lock(mutex_);
   while (auto request = next(lock)) {
-    const Table table = tables_[request->header.table];
-    serving_ = request->header.table;
+    const Table& table = tables_[request->header.table];
+    serving_ = request->header.table;  // replace() leaves it alone meanwhile
     lock.unlock();
     serve(*request, table, positions);
     lock.lock();
     serving_.reset();
     settled_.notify_all();
+  }
+}
+
+/// Rows at ascending positions, which are used up, of a table's runs.
+void Server::gather(const Table& table, std::span<NodeId> positions, std::byte* out) {
+  NodeId before = 0;
+  for (const auto run : table.runs) {
+    const auto rows = static_cast<NodeId>(run.size() / table.row_bytes);
+    const auto end = std::ranges::lower_bound(positions, before + rows);
+    const auto here = positions.first(static_cast<std::size_t>(end - positions.begin()));
+    for (NodeId& position : here) {
+      position -= before;
+    }
+    gather_rows(run, table.row_bytes, here, out);
+    out += here.size() * table.row_bytes;
+    positions = positions.subspan(here.size());
+    before += rows;
   }
 }
 
@@ -164,7 +187,7 @@ void Server::serve(PullRequest& request, const Table& table, std::vector<NodeId>
     return;
   }
   AlignedBytes body = pools_.rows.take(bytes);
-  gather_rows(table.rows, table.row_bytes, positions, body.data());
+  gather(table, positions, body.data());
   std::array<std::byte, kFrameHeaderBytes> header{};
   encode_header({FrameType::kRows, asked.table, asked.rows, asked.request}, header);
   transport_.send(request.from, header, std::move(body), bytes,

@@ -51,7 +51,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  void publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes);
+  void publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes);
   void withdraw(std::uint8_t table);
   /// Bytes of ids that a request for `rows` rows may have; 0 when no request may ask for that many.
   [[nodiscard]] std::size_t max_id_bytes(std::uint32_t rows) const noexcept;
@@ -64,7 +64,7 @@ class Server {
 
  private:
   struct Table {
-    std::span<const std::byte> rows;
+    std::vector<std::span<const std::byte>> runs;  ///< one after another in id order
     std::size_t row_bytes = 0;
   };
   struct Parked {
@@ -75,6 +75,7 @@ class Server {
   void run();
   [[nodiscard]] std::optional<PullRequest> next(std::unique_lock<std::mutex>& lock);
   void serve(PullRequest& request, const Table& table, std::vector<NodeId>& positions);
+  static void gather(const Table& table, std::span<NodeId> positions, std::byte* out);
   void refuse_expired(std::unique_lock<std::mutex>& lock);
   void replace(std::uint8_t table, Table with);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "rudder/core/check.h"
 #include "rudder/core/files.h"
 #include "rudder/core/sha256.h"
 #include "rudder/graph/partition.h"
@@ -111,6 +112,15 @@ Result<PartitionBook> PartitionBook::create(std::vector<NodeId> offsets) {
   }
   PartitionBook book;
   book.offsets_ = std::move(offsets);
+  return book;
+}
+
+PartitionBook PartitionBook::grouped(PartId parts_each) const {
+  RUDDER_CHECK(parts_each > 0 && parts() % parts_each == 0, "groups of parts must be equal");
+  PartitionBook book;
+  for (PartId p = 0; p < parts(); p += parts_each) {
+    book.offsets_.push_back(end(p + parts_each - 1));
+  }
   return book;
 }
 

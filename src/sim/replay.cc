@@ -81,8 +81,8 @@ Counts replay_rank(const Trace& trace, const PolicyInfo& policy, const PolicySet
   context.capacity = slots;
   context.steps = header.steps();
   context.steps_per_epoch = header.steps_per_epoch;
-  context.seed = stream_key({header.seed, rank});
   context.owned_begin = header.part_offsets[rank];
+  context.seed = cache::policy_seed(header.seed, context.owned_begin);
   context.owned_end = header.part_offsets[rank + 1];
   context.halo = header.halo[rank];
   context.indptr = header.indptr;

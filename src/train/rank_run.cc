@@ -15,6 +15,7 @@
 #include "rudder/cache/buffer_size.h"
 #include "rudder/core/files.h"
 #include "rudder/core/machine.h"
+#include "rudder/dataplane/attach.h"
 #include "rudder/dataplane/feed.h"
 #include "rudder/metrics/json_lines.h"
 #include "rudder/metrics/step_times.h"
@@ -154,6 +155,10 @@ class RankRun {
     if (options_.record_accesses) {
       feeding.on_rows = [this](StepId, std::span<const NodeId> rows) { accesses_.add(rows); };
     }
+    return options_.attach.empty() ? use_own_buffer(feeding) : use_host_buffer(feeding);
+  }
+
+  Status use_own_buffer(const dataplane::FeedOptions& feeding) {
     RUDDER_ASSIGN(const cache::BufferSize size, cache::parse_buffer_size(options_.buffer));
     const std::size_t halo = graph::halo_of(graph_.topology(), graph_.book(), who_.rank).size();
     const dataplane::BufferOptions buffer{.policy = options_.policy,
@@ -162,6 +167,26 @@ class RankRun {
                                           .depth = options_.depth};
     RUDDER_ASSIGN(feed_, dataplane::make_embedded_feed({graph_, std::span(&*part_, 1), *schedule_, who_.rank},
                                                        *plane_, feeding, buffer));
+    result_.policy = options_.policy;
+    return {};
+  }
+
+  Status use_host_buffer(const dataplane::FeedOptions& feeding) {
+    const std::uint64_t all = std::uint64_t{options_.epochs} * schedule_->steps_per_epoch();
+    const dataplane::RunShape run{.steps = all - std::min(feeding.first_step, all),
+                                  .steps_per_epoch = schedule_->steps_per_epoch(),
+                                  .seed = options_.seed,
+                                  .batch = options_.batch,
+                                  .fanout = options_.fanout};
+    RUDDER_ASSIGN(auto supply, dataplane::attach(graph_, who_.rank, run, options_.attach, deadline_));
+    const dataplane::SupplyTerms terms = supply->terms();
+    for (PartId p = terms.first_part; p < terms.first_part + terms.parts; ++p) {
+      RUDDER_ASSIGN(auto part, graph_.open_part(p));
+      host_parts_.push_back(std::move(part));
+    }
+    RUDDER_ASSIGN(feed_, dataplane::make_feed({graph_, host_parts_, *schedule_, who_.rank}, std::move(supply),
+                                              feeding, deadline_));
+    result_.policy = terms.policy;
     return {};
   }
 
@@ -280,7 +305,6 @@ class RankRun {
   }
 
   Status finish() {
-    result_.policy = options_.policy;
     result_.world = who_.world;
     result_.blas = blas_kernels();
     result_.stopped = stopped_;
@@ -346,7 +370,8 @@ class RankRun {
   // Destroyed in reverse order: the feed uses the plane.
   std::unique_ptr<dataplane::Plane> plane_;
   std::unique_ptr<Collective> collective_;
-  AccessRecord accesses_;  ///< filled by the feed
+  AccessRecord accesses_;                ///< filled by the feed
+  std::vector<graph::Part> host_parts_;  ///< with a shared buffer, all of the host's
   std::unique_ptr<dataplane::BatchSource> feed_;
   std::vector<float> degrees_;
   std::optional<RunProgress> progress_;

@@ -71,4 +71,14 @@ Result<std::vector<std::string>> exchange(Rendezvous& rendezvous, std::string_vi
   return values;
 }
 
+Status part(Rendezvous& rendezvous, std::string_view prefix, Rank rank, Rank world, Deadline deadline) {
+  RUDDER_TRY(exchange(rendezvous, prefix, rank, world, "here", deadline));
+  const std::string seen = fmt::format("{}-seen", prefix);
+  if (rank != 0) {
+    return rendezvous.put(fmt::format("{}/{}", seen, rank), "");
+  }
+  RUDDER_TRY(exchange(rendezvous, seen, rank, world, "", deadline));
+  return {};
+}
+
 }  // namespace rudder::transport

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
 import time
@@ -17,8 +18,8 @@ def clean_environment(**extra):
     return {**{k: v for k, v in os.environ.items() if k not in names and not k.startswith("RUDDER_")}, **extra}
 
 
-def start(*words, environment=None):
-    return subprocess.Popen([RUDDER, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+def start(*words, environment=None, prefix=()):
+    return subprocess.Popen([*prefix, RUDDER, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env=clean_environment(**(environment or {})))
 
 
@@ -47,6 +48,15 @@ def wait_for_file(folder, name="*", seconds=60):
     while not any(folder.glob(name)):
         assert time.monotonic() < end, f"{folder / name} has not appeared for {seconds} s"
         time.sleep(0.01)
+
+
+def free_ports(count):
+    """Ports that are free now, each another one."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
 
 
 def namespaces():

@@ -148,7 +148,7 @@ class TestGraph {
   std::vector<graph::Part> parts_;
 };
 
-/// The planes of all ranks, connected, features published as table 0.
+/// The planes of all ranks (hosts of options.parts_each parts), connected, features published as table 0.
 class Cluster {
  public:
   using Wrap =
@@ -156,7 +156,7 @@ class Cluster {
 
   explicit Cluster(const TestGraph& graph, PlaneOptions options = {}, const Wrap& wrap = nullptr)
       : rendezvous_(std::make_shared<transport::LocalRendezvous>()) {
-    const Rank world = graph.graph().book().parts();
+    const Rank world = graph.graph().book().parts() / options.parts_each;
     auto transports = transport::make_loopback_transports(world);
     planes_.resize(world);
     std::vector<std::thread> threads;
@@ -169,7 +169,11 @@ class Cluster {
         auto plane = Plane::create(graph.graph(), std::move(t), *rendezvous_, options);
         ASSERT_TRUE(plane.ok()) << plane.error().message;
         planes_[r] = std::move(plane).value();
-        planes_[r]->publish(0, graph.part(r).features(), graph.row_bytes());
+        std::vector<std::span<const std::byte>> runs;
+        for (PartId p = r * options.parts_each; p < (r + 1) * options.parts_each; ++p) {
+          runs.push_back(graph.part(p).features());
+        }
+        planes_[r]->publish(0, std::move(runs), graph.row_bytes());
       });
     }
     for (std::thread& thread : threads) {

@@ -62,7 +62,7 @@ class Reference {
     context.capacity = options.slots;
     context.steps = batches_.size();
     context.steps_per_epoch = schedule.steps_per_epoch();
-    context.seed = schedule.seed();
+    context.seed = cache::policy_seed(schedule.seed(), book.begin(rank));
     context.owned_begin = book.begin(rank);
     context.owned_end = book.end(rank);
     context.halo = halo;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/transport/rendezvous.h"
 
+#include <atomic>
 #include <memory>
 #include <thread>
 
@@ -89,6 +90,49 @@ TEST(Exchange, PassesOtherErrorsOnAtOnce) {
   const auto values = exchange(store, "hello", 0, 2, "me", soon());
   EXPECT_EQ(values.error().code, Errc::kPeer);
   EXPECT_THAT(values.error().message, testing::HasSubstr("the store is gone"));
+}
+
+/// A store that goes with the process that keeps it.
+class MortalStore final : public Rendezvous {
+ public:
+  Status put(std::string_view key, std::string_view value) override {
+    return gone_ ? Status(Error{Errc::kPeer, "the store is gone"}) : store_.put(key, value);
+  }
+  Result<std::string> get(std::string_view key, Deadline deadline) override {
+    auto value = store_.get(key, deadline);
+    return gone_ ? Result<std::string>(Error{Errc::kPeer, "the store is gone"}) : std::move(value);
+  }
+  void die() { gone_ = true; }
+
+ private:
+  LocalRendezvous store_;
+  std::atomic<bool> gone_ = false;
+};
+
+TEST(Part, TheStoresKeeperLeavesLast) {
+  for (int round = 0; round < 200; ++round) {
+    MortalStore store;
+    std::vector<std::thread> ranks;
+    for (Rank rank = 0; rank < 4; ++rank) {
+      ranks.emplace_back([&, rank] {
+        const Status parted = part(store, "end", rank, 4, Deadline::in(from_seconds(30)));
+        EXPECT_TRUE(parted.ok()) << parted.error().message;
+        if (rank == 0) {
+          store.die();
+        }
+      });
+    }
+    for (std::thread& rank : ranks) {
+      rank.join();
+    }
+  }
+}
+
+TEST(Part, ATimeoutNamesWhoIsMissing) {
+  LocalRendezvous store;
+  const Status parted = part(store, "end", 0, 3, Deadline::in(from_seconds(0.01)));
+  ASSERT_FALSE(parted.ok());
+  EXPECT_THAT(parted.error().message, testing::HasSubstr("no word from ranks 1, 2"));
 }
 
 }  // namespace

@@ -71,13 +71,17 @@ struct PolicyContext {
   SlotId capacity = 0;
   StepId steps = 0;  ///< batches in the run; 0 when not known
   StepId steps_per_epoch = 1;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  ///< policy_seed()
   NodeId owned_begin = 0;  ///< nodes [owned_begin, owned_end) are the rank's own, all others remote
   NodeId owned_end = 0;
   std::span<const NodeId> halo;       ///< remote one-hop neighbours of the part, ascending
   std::span<const EdgeIndex> indptr;  ///< of the whole graph: degrees
   std::span<const float> vip;         ///< inclusion probability by node (graph/vip.h)
 };
+
+/// The seed of the policy of a buffer whose owner's nodes begin at `owned_begin`: of its own for each buffer
+/// of a run, and the same live and in replay.
+[[nodiscard]] std::uint64_t policy_seed(std::uint64_t run_seed, NodeId owned_begin) noexcept;
 
 /// Settings of policies that have some. Each policy's table entry names those it reads.
 struct PolicySettings {

@@ -21,6 +21,7 @@ namespace rudder::dataplane {
 struct PlaneOptions {
   Rank rank = 0;
   Rank world = 1;
+  PartId parts_each = 1;                 ///< parts of each rank, one after another: all trainers of a host
   std::string host;                      ///< for error messages
   Duration deadline = from_seconds(10);  ///< of every wait for a peer
   /// Rows are pulled in requests of about this many bytes; at most 64 MiB. Over TCP on one machine 1 MiB
@@ -70,10 +71,13 @@ class Plane {
   Plane(const Plane&) = delete;
   Plane& operator=(const Plane&) = delete;
 
-  /// Offers rows of the owned nodes (in id order, `row_bytes` each, memory kept alive by the caller until
-  /// withdrawn or destroyed) as `table`. Table 0 is the features. Republishing replaces. Both functions wait
-  /// for the request that is being served from the table.
-  void publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes);
+  /// Offers rows of the owned nodes (in id order, `row_bytes` each, in one or more runs, memory kept alive by
+  /// the caller until withdrawn or destroyed) as `table`. Table 0 is the features. Republishing replaces.
+  /// Both functions wait for the request that is being served from the table.
+  void publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes);
+  void publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes) {
+    publish(table, std::vector{rows}, row_bytes);
+  }
   void withdraw(std::uint8_t table);
 
   /// Starts pulling `ids` (ascending, distinct, none owned by this rank) of a table whose rows have

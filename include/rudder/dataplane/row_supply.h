@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,26 @@ struct BufferOptions {
 /// unknown policy, or one that needs the whole trace, is an error.
 [[nodiscard]] Result<bool> works_ahead(const BufferOptions& options);
 
+/// What policies may know of the run.
+struct RunShape {
+  std::uint64_t steps = 0;  ///< batches of each trainer, from the first to be offered to the end of the run
+  std::uint32_t steps_per_epoch = 1;
+  std::uint64_t seed = 1;
+  std::size_t batch = 512;  ///< seeds a step of one trainer
+  std::vector<int> fanout;
+};
+
 /// What the trainers of a host share a buffer under.
 struct SupplyTerms {
   std::string policy;
   bool ahead = true;  ///< as works_ahead()
   std::uint32_t depth = 4;
+  SlotId slots = 0;
+  PartId first_part = 0;  ///< the host's trainers train parts [first_part, first_part + parts)
+  PartId parts = 1;
 };
+
+class RowBlock;
 
 /// Where the remote rows of one batch lie. Readable until they are released: no slot is overwritten and no
 /// staging memory used again before.
@@ -40,6 +55,7 @@ struct PlacedRows {
   std::vector<cache::RowSource> places;  ///< parallel to the rows offered for this batch
   const std::byte* slots = nullptr;      ///< row `place` at place x row bytes, for those that are not staged
   const std::byte* staging = nullptr;    ///< the same for those that are
+  std::shared_ptr<RowBlock> slot_memory, staging_memory;  ///< which hold these, when they are this process's
   /// What the buffer did for this batch, the initial fill with step 0. Of a batch that several trainers
   /// share, the first of them gets all.
   cache::Counts counts;
@@ -60,7 +76,7 @@ class RowSupply {
   [[nodiscard]] virtual Status offer(std::vector<NodeId> rows) = 0;
   /// The trainer wants one more batch. With n batches asked for, rows of n + depth may move.
   virtual void ask() = 0;
-  /// Waits until the next batch's rows are in place. One batch at a time: the one before was released.
+  /// Waits until the batch before was released and the next one's rows are in place.
   [[nodiscard]] virtual Result<PlacedRows> take() = 0;
   /// The rows of the batch taken last are not read any more.
   virtual void release() = 0;

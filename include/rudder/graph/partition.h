@@ -33,6 +33,8 @@ class PartitionBook {
   /// O(log parts).
   [[nodiscard]] PartId part_of(NodeId v) const noexcept;
   [[nodiscard]] std::span<const NodeId> offsets() const noexcept { return offsets_; }
+  /// The book of the hosts that own `parts_each` parts each, one after another; must divide parts().
+  [[nodiscard]] PartitionBook grouped(PartId parts_each) const;
 
  private:
   std::vector<NodeId> offsets_{0};

@@ -40,6 +40,7 @@ struct TrainOptions {
   std::string policy = "lookahead";
   cache::PolicySettings settings;
   std::string buffer = "0.25";
+  std::filesystem::path attach;     ///< socket of the host's service; empty: a buffer of the rank's own
   std::string transport = "ucx";    ///< ucx, or loopback (all ranks as threads of this process)
   double link_bits_per_second = 0;  ///< token-bucket link; 0: none
   double deadline_seconds = 10;

@@ -53,4 +53,9 @@ class LocalRendezvous final : public Rendezvous {
                                                         Rank rank, Rank world, std::string_view mine,
                                                         Deadline deadline);
 
+/// Waits until all ranks are here; rank 0, whose store may go when this returns, also until the others have
+/// seen that. A timeout names the missing ranks. Each prefix once a run.
+[[nodiscard]] Status part(Rendezvous& rendezvous, std::string_view prefix, Rank rank, Rank world,
+                          Deadline deadline);
+
 }  // namespace rudder::transport

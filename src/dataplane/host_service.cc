@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rudder/dataplane/host_service.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rudder/core/check.h"
+
+#include "dataplane/host_buffer.h"
+#include "dataplane/local_socket.h"
+#include "dataplane/served_trainer.h"
+#include "dataplane/service_wire.h"
+
+namespace rudder::dataplane {
+namespace {
+
+/// Who connects and says nothing holds up others for this long at most.
+constexpr Duration kApplicationPatience = std::chrono::seconds(2);
+
+enum class Event : std::uint8_t { kConnection, kWoken, kTimeout };
+
+template <class T>
+Status differ(const char* what, const T& theirs, const T& ours) {
+  return Error{Errc::kPeer, fmt::format("{} '{}' there, '{}' here", what, theirs, ours)};
+}
+
+Status check_same_run(const RunShape& theirs, const RunShape& ours) {
+  if (theirs.seed != ours.seed) {
+    return differ("seed", theirs.seed, ours.seed);
+  }
+  if (theirs.steps != ours.steps) {
+    return differ("steps", theirs.steps, ours.steps);
+  }
+  if (theirs.steps_per_epoch != ours.steps_per_epoch) {
+    return differ("steps an epoch", theirs.steps_per_epoch, ours.steps_per_epoch);
+  }
+  if (theirs.batch != ours.batch) {
+    return differ("batch", theirs.batch, ours.batch);
+  }
+  if (theirs.fanout != ours.fanout) {
+    return differ("fan-out", fmt::format("{}", fmt::join(theirs.fanout, ",")),
+                  fmt::format("{}", fmt::join(ours.fanout, ",")));
+  }
+  return {};
+}
+
+}  // namespace
+
+class HostService::Impl {
+ public:
+  Impl(const graph::PartitionedGraph& graph, Plane& plane, ServiceOptions options, LocalListener listener,
+       Descriptor wake)
+      : graph_(graph),
+        plane_(plane),
+        options_(std::move(options)),
+        listener_(std::move(listener)),
+        wake_(std::move(wake)) {}
+
+  [[nodiscard]] Result<ServedRun> serve_run() {
+    RUDDER_ASSIGN(std::vector<Applicant> applicants, gather_trainers());
+    const RunShape run = applicants.front().request.run;
+    auto buffer = make_buffer(run);
+    if (!buffer.ok()) {
+      for (Applicant& applicant : applicants) {
+        applicant.refuse(buffer.error());
+      }
+      return buffer.error();
+    }
+    return serve(std::move(applicants), run, *buffer.value());
+  }
+
+  void stop() noexcept {
+    stopping_.store(true, std::memory_order_relaxed);
+    wake();
+  }
+
+ private:
+  using Trainers = std::vector<std::unique_ptr<ServedTrainer>>;
+
+  void say(const std::string& text) const {
+    if (options_.listener) {
+      options_.listener(text);
+    }
+  }
+
+  void wake() const noexcept {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(wake_.get(), &one, sizeof(one)));
+  }
+
+  [[nodiscard]] Event wait(const std::optional<Deadline>& deadline) const;
+  [[nodiscard]] Result<Applicant> accept();
+  [[nodiscard]] Status check(const Applicant& applicant, const std::vector<Applicant>& others) const;
+  void admit_or_refuse(std::vector<Applicant>& applicants);
+  [[nodiscard]] Result<std::vector<Applicant>> gather_trainers();
+  [[nodiscard]] Result<std::unique_ptr<HostBuffer>> make_buffer(const RunShape& run);
+  [[nodiscard]] Trainers start(std::vector<Applicant> applicants, const RunShape& run, HostBuffer& buffer);
+  [[nodiscard]] Result<ServedRun> serve(std::vector<Applicant> applicants, const RunShape& run,
+                                        HostBuffer& buffer);
+  void collect_ended(Trainers& trainers, ServedRun& total) const;
+  void refuse_latecomer();
+
+  const graph::PartitionedGraph& graph_;
+  Plane& plane_;
+  const ServiceOptions options_;
+  LocalListener listener_;
+  Descriptor wake_;
+  std::atomic<bool> stopping_{false};
+};
+
+Event HostService::Impl::wait(const std::optional<Deadline>& deadline) const {
+  for (;;) {
+    std::array<pollfd, 2> events = {pollfd{wake_.get(), POLLIN, 0}, pollfd{listener_.get(), POLLIN, 0}};
+    int timeout = -1;
+    if (deadline) {
+      const Duration left = deadline->at() - steady_clock().now();
+      timeout = static_cast<int>(
+          std::clamp<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), 0, 1'000'000));
+    }
+    const int ready = ::poll(events.data(), events.size(), timeout);
+    if (ready > 0 && events[0].revents != 0) {
+      std::uint64_t count = 0;
+      static_cast<void>(!::read(wake_.get(), &count, sizeof(count)));
+      return Event::kWoken;
+    }
+    if (ready > 0) {
+      return Event::kConnection;
+    }
+    if (ready == 0 && deadline && deadline->passed()) {
+      return Event::kTimeout;
+    }
+  }
+}
+
+/// Takes a connection and hears what it wants.
+Result<Applicant> HostService::Impl::accept() {
+  Applicant applicant;
+  RUDDER_ASSIGN(applicant.control, listener_.accept());
+  RUDDER_ASSIGN(LocalFrame frame,
+                applicant.control.receive(kMaxControlBytes, Deadline::in(kApplicationPatience)));
+  if (frame.type != static_cast<std::uint32_t>(ServiceFrame::kAttach) || !frame.descriptor.valid()) {
+    return Error{Errc::kInvalidData, fmt::format("a frame of type {} instead of an application", frame.type)};
+  }
+  auto request = decode_attach(frame.body);
+  if (!request.ok()) {
+    applicant.refuse(request.error());
+    return request.error();
+  }
+  applicant.request = std::move(request).value();
+  applicant.rows = LocalSocket(std::move(frame.descriptor));
+  return applicant;
+}
+
+Status HostService::Impl::check(const Applicant& applicant, const std::vector<Applicant>& others) const {
+  const AttachRequest& request = applicant.request;
+  if (request.graph_digest != graph_.graph_digest()) {
+    return differ("graph digest", request.graph_digest, graph_.graph_digest());
+  }
+  if (request.partition_digest != graph_.digest()) {
+    return differ("partition digest", request.partition_digest, graph_.digest());
+  }
+  if (request.rank < options_.first_part || request.rank - options_.first_part >= options_.parts) {
+    return Error{Errc::kPeer, fmt::format("this host has ranks {} to {}, not {}", options_.first_part,
+                                          options_.first_part + options_.parts - 1, request.rank)};
+  }
+  for (const Applicant& other : others) {
+    if (other.request.rank == request.rank) {
+      return Error{Errc::kPeer, fmt::format("rank {} has attached already", request.rank)};
+    }
+  }
+  return others.empty() ? Status() : check_same_run(request.run, others.front().request.run);
+}
+
+void HostService::Impl::admit_or_refuse(std::vector<Applicant>& applicants) {
+  auto applicant = accept();
+  if (!applicant.ok()) {
+    say("refused: " + applicant.error().message);
+    return;
+  }
+  const Status fits = check(applicant.value(), applicants);
+  if (!fits.ok()) {
+    say(fmt::format("refused rank {}: {}", applicant.value().request.rank, fits.error().message));
+    applicant.value().refuse(fits.error());
+    return;
+  }
+  say(fmt::format("rank {} attached", applicant.value().request.rank));
+  applicants.push_back(std::move(applicant).value());
+}
+
+/// Waits for all of the host's trainers; in rank order.
+Result<std::vector<Applicant>> HostService::Impl::gather_trainers() {
+  std::vector<Applicant> applicants;
+  std::optional<Deadline> deadline;
+  while (applicants.size() < options_.parts) {
+    const Event event = wait(deadline);
+    if (stopping_.load(std::memory_order_relaxed)) {
+      return Error{Errc::kCancelled, "the service was stopped"};
+    }
+    if (event == Event::kConnection) {
+      admit_or_refuse(applicants);
+      if (!deadline && !applicants.empty()) {
+        deadline = Deadline::in(options_.deadline);
+      }
+    } else if (event == Event::kTimeout) {
+      const Error late{Errc::kTimeout,
+                       fmt::format("only {} of {} trainers attached within {:.1f} s", applicants.size(),
+                                   options_.parts, to_seconds(options_.deadline))};
+      for (Applicant& applicant : applicants) {
+        applicant.refuse(late);
+      }
+      say(late.message);
+      applicants.clear();
+      deadline.reset();
+    }
+  }
+  std::ranges::sort(applicants, {}, [](const Applicant& a) { return a.request.rank; });
+  return applicants;
+}
+
+Result<std::unique_ptr<HostBuffer>> HostService::Impl::make_buffer(const RunShape& run) {
+  std::vector<PartId> parts(options_.parts);
+  std::iota(parts.begin(), parts.end(), options_.first_part);
+  return HostBuffer::create(graph_, parts, plane_, run, options_.buffer, shared_row_memory());
+}
+
+HostService::Impl::Trainers HostService::Impl::start(std::vector<Applicant> applicants, const RunShape& run,
+                                                     HostBuffer& buffer) {
+  Trainers trainers;
+  for (std::size_t i = 0; i < applicants.size(); ++i) {
+    auto supply = buffer.supply(i);
+    // One that is gone by now ends its threads at once.
+    static_cast<void>(applicants[i].control.send(static_cast<std::uint32_t>(ServiceFrame::kWelcome),
+                                                 encode_terms(supply->terms())));
+    trainers.push_back(std::make_unique<ServedTrainer>(
+        std::move(applicants[i]), std::move(supply),
+        ServedTrainer::Setting{.steps = run.steps,
+                               .nodes = graph_.book().nodes(),
+                               .owned_begin = graph_.book().begin(options_.first_part),
+                               .owned_end = graph_.book().end(options_.first_part + options_.parts - 1),
+                               .ended = [this] { wake(); }}));
+    trainers.back()->start();
+  }
+  return trainers;
+}
+
+void HostService::Impl::collect_ended(Trainers& trainers, ServedRun& total) const {
+  std::erase_if(trainers, [&](const std::unique_ptr<ServedTrainer>& trainer) {
+    if (!trainer->ended()) {
+      return false;
+    }
+    total.counts += trainer->counts();
+    total.transfer += trainer->transfer();
+    say(trainer->failure()
+            ? fmt::format("rank {} left early: {}", trainer->rank(), trainer->failure()->message)
+            : fmt::format("rank {} left", trainer->rank()));
+    return true;
+  });
+}
+
+void HostService::Impl::refuse_latecomer() {
+  auto applicant = accept();
+  if (applicant.ok()) {
+    applicant.value().refuse(Error{Errc::kPeer, "a run of all this host's trainers is under way"});
+  }
+}
+
+Result<ServedRun> HostService::Impl::serve(std::vector<Applicant> applicants, const RunShape& run,
+                                           HostBuffer& buffer) {
+  ServedRun total;
+  total.steps = run.steps;
+  Trainers trainers = start(std::move(applicants), run, buffer);
+  while (!trainers.empty()) {
+    if (wait(std::nullopt) == Event::kConnection) {
+      refuse_latecomer();
+    }
+    if (stopping_.load(std::memory_order_relaxed)) {
+      const Error stopped{Errc::kCancelled, "the service was stopped"};
+      buffer.fail(stopped);
+      return stopped;  // the trainers' connections are closed, their threads joined
+    }
+    collect_ended(trainers, total);
+  }
+  if (const auto failure = buffer.failure()) {
+    return *failure;
+  }
+  return total;
+}
+
+HostService::HostService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HostService::~HostService() = default;
+
+Result<std::unique_ptr<HostService>> HostService::open(const graph::PartitionedGraph& graph, Plane& plane,
+                                                       ServiceOptions options) {
+  RUDDER_CHECK(options.parts > 0 && options.first_part + options.parts <= graph.book().parts(),
+               "a host's parts are parts of the graph");
+  RUDDER_TRY(works_ahead(options.buffer));  // names the policy that cannot be served before anybody attaches
+  RUDDER_ASSIGN(LocalListener listener, LocalListener::open(options.socket));
+  Descriptor wake(::eventfd(0, EFD_CLOEXEC));
+  if (!wake.valid()) {
+    return Error{Errc::kResource, "no event descriptor: " + std::generic_category().message(errno)};
+  }
+  return std::unique_ptr<HostService>(new HostService(
+      std::make_unique<Impl>(graph, plane, std::move(options), std::move(listener), std::move(wake))));
+}
+
+Result<ServedRun> HostService::serve_run() {
+  return impl_->serve_run();
+}
+
+void HostService::stop() noexcept {
+  impl_->stop();
+}
+
+}  // namespace rudder::dataplane

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/local_socket.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rudder/core/check.h"
+
+namespace rudder::dataplane {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 16;  // type, a zero, bytes of the body
+/// A body's memory grows with what has arrived, so that a length alone takes none.
+constexpr std::size_t kBodyStep = std::size_t{16} << 20;
+constexpr Duration kRetry = std::chrono::milliseconds(20);
+constexpr int kBacklog = 64;
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+Result<sockaddr_un> address_of(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string text = path.string();
+  if (text.empty() || text.size() >= sizeof(address.sun_path)) {
+    return Error{Errc::kInvalidArgument, fmt::format("socket path '{}': 1 to {} characters are possible",
+                                                     text, sizeof(address.sun_path) - 1)};
+  }
+  std::memcpy(address.sun_path, text.data(), text.size());
+  return address;
+}
+
+const sockaddr* generic(const sockaddr_un& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
+
+/// The other side runs as this user, or as root.
+Status check_user(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return Error{Errc::kIo, "cannot tell who connects: " + reason(errno)};
+  }
+  if (peer.uid != ::geteuid() && peer.uid != 0) {
+    return Error{Errc::kPeer, fmt::format("process {} of user {} connects; only user {} may", peer.pid,
+                                          peer.uid, ::geteuid())};
+  }
+  return {};
+}
+
+Descriptor new_socket() {
+  return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
+
+int poll_timeout(const Deadline& deadline) {
+  const Duration left = deadline.at() - steady_clock().now();
+  return static_cast<int>(
+      std::clamp<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), 0, 1'000'000));
+}
+
+/// Keeps the first descriptor of a message, closes the others.
+void take_descriptors(msghdr& message, Descriptor* descriptor) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) {
+      continue;
+    }
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      Descriptor received(number);
+      if (descriptor != nullptr && !descriptor->valid()) {
+        *descriptor = std::move(received);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) {
+    ::close(number_);
+  }
+}
+
+Result<LocalSocket> LocalSocket::connect(const std::filesystem::path& path, Deadline deadline) {
+  RUDDER_ASSIGN(const sockaddr_un address, address_of(path));
+  for (;;) {
+    Descriptor socket = new_socket();
+    if (!socket.valid()) {
+      return Error{Errc::kResource, "no socket: " + reason(errno)};
+    }
+    if (::connect(socket.get(), generic(address), sizeof(address)) == 0) {
+      RUDDER_TRY(check_user(socket.get()));
+      return LocalSocket(std::move(socket));
+    }
+    const int error = errno;
+    const bool may_come = error == ENOENT || error == ECONNREFUSED || error == EAGAIN || error == EINTR;
+    if (!may_come || deadline.passed()) {
+      return Error{may_come ? Errc::kTimeout : Errc::kIo,
+                   fmt::format("nobody listens at {}: {}", path.string(), reason(error))};
+    }
+    steady_clock().sleep_until(std::min(deadline.at(), steady_clock().now() + kRetry));
+  }
+}
+
+Result<std::pair<LocalSocket, LocalSocket>> LocalSocket::pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return Error{Errc::kResource, "no socket: " + reason(errno)};
+  }
+  return std::pair{LocalSocket(Descriptor(ends[0])), LocalSocket(Descriptor(ends[1]))};
+}
+
+Status LocalSocket::send_all(std::span<const std::byte> bytes, int descriptor) {
+  while (!bytes.empty()) {
+    iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
+    if (descriptor >= 0) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+      rights->cmsg_level = SOL_SOCKET;
+      rights->cmsg_type = SCM_RIGHTS;
+      rights->cmsg_len = CMSG_LEN(sizeof(int));
+      std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(int));
+    }
+    const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return Error{Errc::kPeer, "sending: " + reason(errno)};
+    }
+    descriptor = -1;
+    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+Status LocalSocket::send(std::uint32_t type, std::span<const std::byte> body, int descriptor) {
+  std::array<std::byte, kHeaderBytes> header{};
+  const std::uint64_t size = body.size();
+  std::memcpy(header.data(), &type, sizeof(type));
+  std::memcpy(header.data() + 8, &size, sizeof(size));
+  RUDDER_TRY(send_all(header, descriptor));
+  return send_all(body, -1);
+}
+
+Status LocalSocket::receive_all(std::span<std::byte> bytes, Descriptor* descriptor,
+                                const Deadline* deadline) {
+  while (!bytes.empty()) {
+    if (deadline != nullptr) {
+      pollfd wait{socket_.get(), POLLIN, 0};
+      const int ready = ::poll(&wait, 1, poll_timeout(*deadline));
+      if (ready == 0 && deadline->passed()) {
+        return Error{Errc::kTimeout, "the other side says nothing"};
+      }
+      if (ready <= 0) {
+        continue;
+      }
+    }
+    iovec part{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(4 * sizeof(int))> control{};
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t received = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+    if (received < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return Error{Errc::kPeer, "receiving: " + reason(errno)};
+    }
+    take_descriptors(message, descriptor);
+    if (received == 0) {
+      return Error{Errc::kPeer, "the other side has closed the connection"};
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(received));
+  }
+  return {};
+}
+
+Result<LocalFrame> LocalSocket::receive(std::size_t max_body) {
+  return receive(max_body, Deadline(TimePoint::max()));
+}
+
+Result<LocalFrame> LocalSocket::receive(std::size_t max_body, Deadline deadline) {
+  const Deadline* const limit = deadline.at() == TimePoint::max() ? nullptr : &deadline;
+  std::array<std::byte, kHeaderBytes> header{};
+  LocalFrame frame;
+  RUDDER_TRY(receive_all(header, &frame.descriptor, limit));
+  std::uint64_t size = 0;
+  std::memcpy(&frame.type, header.data(), sizeof(frame.type));
+  std::memcpy(&size, header.data() + 8, sizeof(size));
+  if (size > max_body) {
+    return Error{Errc::kInvalidData, fmt::format("a frame of type {} with {} bytes, at most {} are taken",
+                                                 frame.type, size, max_body)};
+  }
+  for (std::size_t have = 0; have < size;) {
+    const std::size_t step = std::min<std::size_t>(kBodyStep, size - have);
+    frame.body.resize(have + step);
+    RUDDER_TRY(receive_all(std::span(frame.body).subspan(have), nullptr, limit));
+    have += step;
+  }
+  return frame;
+}
+
+void LocalSocket::limit_sends(Duration patience) noexcept {
+  const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(patience).count();
+  const timeval limit{microseconds / 1'000'000, microseconds % 1'000'000};
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+void LocalSocket::shut_down() noexcept {
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+Result<LocalListener> LocalListener::open(const std::filesystem::path& path) {
+  RUDDER_ASSIGN(const sockaddr_un address, address_of(path));
+  const std::string lock_path = path.string() + ".lock";
+  Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) {
+    return Error{Errc::kIo, fmt::format("{}: {}", lock_path, reason(errno))};
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Error{Errc::kIo, fmt::format("{} is in use by a running service", path.string())};
+  }
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) == 0) {
+    if (!S_ISSOCK(found.st_mode)) {
+      return Error{Errc::kIo, fmt::format("{} is there and is no socket", path.string())};
+    }
+    ::unlink(path.c_str());  // of a process that has died: nobody held the lock
+  }
+  Descriptor socket = new_socket();
+  // The mode of a socket's name comes from the descriptor's mode, less the umask.
+  if (!socket.valid() || ::fchmod(socket.get(), 0600) != 0 ||
+      ::bind(socket.get(), generic(address), sizeof(address)) != 0 || ::listen(socket.get(), kBacklog) != 0) {
+    return Error{Errc::kIo, fmt::format("{}: {}", path.string(), reason(errno))};
+  }
+  return LocalListener(path, std::move(lock), std::move(socket));
+}
+
+LocalListener::~LocalListener() {
+  if (lock_.valid()) {
+    ::unlink(path_.c_str());
+    ::unlink((path_.string() + ".lock").c_str());
+  }
+}
+
+Result<LocalSocket> LocalListener::accept() {
+  for (;;) {
+    Descriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket.valid()) {
+      if (errno == EINTR || errno == ECONNABORTED) {
+        continue;
+      }
+      return Error{Errc::kResource, "accepting a connection: " + reason(errno)};
+    }
+    RUDDER_TRY(check_user(socket.get()));
+    return LocalSocket(std::move(socket));
+  }
+}
+
+}  // namespace rudder::dataplane

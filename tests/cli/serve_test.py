@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts whose trainers share a buffer: rudder serve and train --attach."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+from program import Base, clean_environment, free_ports, run, run_json, shared_memory, start
+
+OPTIONS = ["--epochs", 3, "--batch", 32, "--hidden", 32, "--learning-rate", 0.02]
+HOSTS, EACH = 2, 2
+DEADLINE = 120  # of a whole run in these tests, far above what one takes
+
+
+def can_make_namespaces():
+    return os.geteuid() == 0 and subprocess.run(["ip", "netns", "list"], capture_output=True).returncode == 0
+
+
+class VirtualHosts:
+    """A network namespace for each host, joined by a bridge."""
+
+    def __init__(self, count):
+        self.tag = f"rt{os.getpid() % 100000}"
+        self.subnet = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
+        self.names = [f"{self.tag}n{i}" for i in range(count)]
+
+    def __enter__(self):
+        self.ip("link", "add", self.tag, "type", "bridge")
+        self.ip("link", "set", self.tag, "up")
+        for i, name in enumerate(self.names):
+            outer, inner = f"{self.tag}o{i}", f"{self.tag}i{i}"
+            self.ip("netns", "add", name)
+            self.ip("link", "add", outer, "type", "veth", "peer", "name", inner)
+            self.ip("link", "set", inner, "netns", name)
+            self.ip("link", "set", outer, "master", self.tag, "up")
+            self.ip("-n", name, "addr", "add", f"{self.subnet}.{i + 1}/24", "dev", inner)
+            self.ip("-n", name, "link", "set", inner, "up")
+            self.ip("-n", name, "link", "set", "lo", "up")
+        return self
+
+    def __exit__(self, *_):
+        for name in self.names:
+            subprocess.run(["ip", "netns", "delete", name], check=False)
+        subprocess.run(["ip", "link", "delete", self.tag], check=False)
+
+    @staticmethod
+    def ip(*words):
+        subprocess.run(["ip", *words], check=True)
+
+    def environment(self, host):
+        device = f"{self.tag}i{host}"
+        return {"MASTER_ADDR": f"{self.subnet}.1", "GLOO_SOCKET_IFNAME": device, "UCX_TLS": "tcp,self",
+                "UCX_NET_DEVICES": device}
+
+    def prefix(self, host):
+        return ["ip", "netns", "exec", self.names[host]]
+
+
+class OneMachine:
+    """All hosts are this machine."""
+
+    def environment(self, _host):
+        return {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
+
+    def prefix(self, _host):
+        return []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+class Serve(Base):
+    def sockets(self):
+        return [self.work / f"host{host}.sock" for host in range(HOSTS)]
+
+    def start_services(self, network, port, words):
+        return [start("serve", self.parts, "--socket", socket, "--json", "--host", f"host{host}", *words, prefix=network.prefix(host),
+                      environment={**network.environment(host), "RANK": str(host), "WORLD_SIZE": str(HOSTS), "MASTER_PORT": str(port)})
+                for host, socket in enumerate(self.sockets())]
+
+    def start_trainers(self, network, port, words, ranks=None):
+        return [start("train", self.parts, *OPTIONS, "--attach", self.sockets()[rank // EACH], "--json", "--host",
+                      f"host{rank // EACH}", *words, prefix=network.prefix(rank // EACH),
+                      environment={**network.environment(rank // EACH), "RANK": str(rank), "WORLD_SIZE": str(HOSTS * EACH),
+                                   "MASTER_PORT": str(port)})
+                for rank in (range(HOSTS * EACH) if ranks is None else ranks)]
+
+    def end(self, processes, code=0):
+        """Output and errors of each, all of which must exit with `code`."""
+        results = []
+        try:
+            for process in processes:
+                results.append(process.communicate(timeout=DEADLINE))
+        finally:
+            for process in processes:
+                process.kill()
+        for process, (out, err) in zip(processes, results):
+            self.assertEqual(process.returncode, code, f"{process.args}\n{out}\n{err}")
+        return results
+
+    def run_hosts(self, serving, network=None, training=()):
+        """The object of the training's rank 0, and those of the services."""
+        ports = free_ports(2)
+        services = self.start_services(network or OneMachine(), ports[0], ["--runs", 1, *serving])
+        trainers = self.start_trainers(network or OneMachine(), ports[1], training)
+        trained = json.loads(self.end(trainers)[0][0])
+        return trained, [json.loads(out) for out, _ in self.end(services)]
+
+    def check_against_embedded_and_replay(self, network):
+        trace = self.work / "trace"
+        run("trace", "record", self.parts, "--out", trace, "--batch", 32, "--epochs", 3)
+        buffer = 0.25
+        embedded = run_json("launch", "-n", 4, "--", "train", self.parts, *OPTIONS, "--buffer", buffer)
+        replays = {row["policy"]: row for row in run_json("trace", "replay", trace, "--buffer", buffer, "--trainers-per-host", EACH)["rows"]}
+        for policy in ("none", "lookahead", "lru", "degree", "score"):
+            with self.subTest(policy=policy):
+                trained, served = self.run_hosts(["--policy", policy, "--buffer", buffer], network)
+                self.assertEqual((trained["loss_digest"], trained["test_accuracy"], trained["policy"]),
+                                 (embedded["loss_digest"], embedded["test_accuracy"], policy))
+                for name in ("requests", "hits", "fetched", "bypassed"):
+                    self.assertEqual(sum(host["runs"][0][name] for host in served), replays[policy][name], name)
+                    if name != "bypassed":
+                        self.assertEqual(sum(epoch[name] for epoch in trained["epochs"]), replays[policy][name], name)
+        self.assertLessEqual(replays["lookahead"]["ratio_to_min"], 1.02)
+
+    def test_two_hosts_of_two_trainers_train_like_four_alone(self):
+        before = shared_memory()
+        self.check_against_embedded_and_replay(OneMachine())
+        self.assertEqual(shared_memory(), before)
+        self.assertEqual([path for path in self.work.iterdir() if "sock" in path.name], [])
+
+    @unittest.skipUnless(can_make_namespaces(), "needs root and network namespaces")
+    def test_two_hosts_of_two_trainers_in_namespaces(self):
+        with VirtualHosts(HOSTS) as network:
+            self.check_against_embedded_and_replay(network)
+
+    def test_one_service_serves_run_after_run(self):
+        ports = free_ports(3)
+        services = self.start_services(OneMachine(), ports[0], ["--runs", 2])
+        digests = [json.loads(self.end(self.start_trainers(OneMachine(), port, ["--seed", seed]))[0][0])["loss_digest"]
+                   for seed, port in enumerate(ports[1:])]
+        self.assertEqual(len(set(digests)), 2)
+        for out, _ in self.end(services):
+            self.assertEqual(len(json.loads(out)["runs"]), 2)
+
+    def test_signals_end_a_service(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            services = self.start_services(OneMachine(), free_ports(1)[0], [])
+            for service, socket in zip(services, self.sockets()):
+                while not socket.exists():
+                    self.assertIsNone(service.poll(), "the service has ended")
+                service.send_signal(number)
+            for out, _ in self.end(services):
+                self.assertEqual(json.loads(out)["runs"], [])
+            self.assertEqual([path for path in self.work.iterdir() if "sock" in path.name], [])
+
+    def test_a_killed_service_ends_its_trainers_and_its_socket_is_taken_over(self):
+        ports = free_ports(4)
+        services = self.start_services(OneMachine(), ports[0], ["--runs", 1])
+        trainers = self.start_trainers(OneMachine(), ports[1], ["--epochs", 10000])
+        services[0].stderr.readline()  # "rank r attached": its trainers are on their way
+        services[0].kill()
+        for _, err in self.end(trainers, code=1):
+            self.assertRegex(err, r"service at .*host0\.sock|host0|rank [0123]", "names who has gone")
+        self.assertRegex(self.end(services[1:], code=1)[0][1], r"rank 0 \(host host0\)|rank 0")
+        services[0].communicate()
+        self.assertTrue(self.sockets()[0].exists(), "a killed process cannot remove it")
+        services = self.start_services(OneMachine(), ports[2], ["--runs", 1])
+        self.end(self.start_trainers(OneMachine(), ports[3], []))
+        self.end(services)
+
+    def test_a_killed_trainer_ends_the_run_and_not_the_service(self):
+        ports = free_ports(3)
+        services = self.start_services(OneMachine(), ports[0], ["--runs", 2])
+        trainers = self.start_trainers(OneMachine(), ports[1], ["--epochs", 10000])
+        for _ in range(EACH):
+            services[0].stderr.readline()
+        trainers[0].kill()
+        trainers[0].communicate()
+        for _, err in self.end(trainers[1:], code=1):
+            self.assertIn("rank 0 (host host0)", err)
+        self.end(self.start_trainers(OneMachine(), ports[2], []))
+        for out, _ in self.end(services):
+            self.assertEqual(len(json.loads(out)["runs"]), 2)
+
+    def test_what_does_not_fit_is_said(self):
+        _, err = run("serve", self.parts, code=2)
+        self.assertIn("--socket", err)
+        _, err = run("train", self.parts, "--attach", "/x.sock", "--policy", "lru", code=2)
+        self.assertIn("--policy is the service's", err)
+        _, err = run("serve", self.parts, "--socket", "/" + "x" * 200, code=2)
+        self.assertIn("1 to 107 characters", err)
+        _, err = run("serve", self.parts, "--socket", self.work / "s", code=2, environment={
+            "RANK": "0", "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"})
+        self.assertIn("4 parts, which 3 hosts cannot share evenly", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
