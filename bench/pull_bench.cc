@@ -11,23 +11,21 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rudder/core/aligned.h"
 #include "rudder/core/files.h"
-#include "rudder/core/rng.h"
 #include "rudder/dataplane/plane.h"
-#include "rudder/graph/graph.h"
 #include "rudder/graph/partition.h"
 #include "rudder/transport/transport.h"
+
+#include "two_processes.h"
 
 namespace rudder::dataplane {
 namespace {
@@ -37,52 +35,6 @@ constexpr std::size_t kRowBytes = 512;
 constexpr std::uint8_t kTable = 1;
 constexpr std::size_t kMessageBytes = std::size_t{1} << 20;
 constexpr std::size_t kMessages = 64;
-
-template <class T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "pull_bench: %s\n", result.error().message.c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) {
-    return std::move(result).value();
-  }
-}
-
-/// Two processes over a socket pair; keys are of no interest, since both sides ask for the same ones in
-/// order.
-class SocketRendezvous final : public transport::Rendezvous {
- public:
-  SocketRendezvous(int socket, Rank rank) : socket_(socket), rank_(rank) {}
-
-  Status put(std::string_view /*key*/, std::string_view value) override {
-    mine_ = value;
-    const std::size_t size = value.size();
-    return write(socket_, &size, sizeof(size)) == static_cast<ssize_t>(sizeof(size)) &&
-                   write(socket_, value.data(), size) == static_cast<ssize_t>(size)
-               ? Status{}
-               : Status{Error{Errc::kIo, "the other process has gone"}};
-  }
-  Result<std::string> get(std::string_view key, Deadline /*deadline*/) override {
-    if (key.substr(key.rfind('/') + 1) == std::to_string(rank_)) {
-      return mine_;
-    }
-    std::size_t size = 0;
-    std::string value;
-    if (read(socket_, &size, sizeof(size)) == static_cast<ssize_t>(sizeof(size))) {
-      value.resize(size);
-      if (recv(socket_, value.data(), size, MSG_WAITALL) == static_cast<ssize_t>(size)) {
-        return value;
-      }
-    }
-    return Error{Errc::kIo, "the other process has gone"};
-  }
-
- private:
-  int socket_;
-  Rank rank_;
-  std::string mine_;
-};
 
 /// Plain messages: an empty one asks for kMessages bodies.
 class RawEnd final : public transport::Receiver {
@@ -148,28 +100,6 @@ class RawEnd final : public transport::Receiver {
   std::unique_ptr<transport::Transport> end_;
 };
 
-/// A ring of nodes, so that the folder stays small: the rows pulled here are of a table of its own.
-void write_parts(const std::filesystem::path& folder) {
-  graph::GraphData data;
-  data.features = 1;
-  data.classes = 1;
-  data.rows.resize(static_cast<std::size_t>(kNodes) * sizeof(float));
-  data.labels.resize(static_cast<std::size_t>(kNodes));
-  for (NodeId v = 0; v < kNodes; ++v) {
-    data.indptr.push_back(v);
-    data.indices.push_back((v + 1) % kNodes);
-  }
-  data.indptr.push_back(kNodes);
-  for (NodeId v = 0; v < 100; ++v) {
-    data.train.push_back(v);
-  }
-  must(graph::write_graph(folder / "graph", data));
-  graph::PartitionOptions options;
-  options.parts = 2;
-  options.method = graph::PartitionMethod::kHash;
-  must(graph::partition_graph(must(graph::Graph::open(folder / "graph")), options, folder / "parts", {}));
-}
-
 std::unique_ptr<Plane> make_plane(const graph::PartitionedGraph& parts, Rank rank,
                                   SocketRendezvous& rendezvous, std::size_t request_bytes,
                                   std::uint32_t credits) {
@@ -186,14 +116,7 @@ void pull_rows(benchmark::State& state, Plane& plane, const graph::PartitionBook
   const auto count = static_cast<std::size_t>(state.range(0));
   const auto memory = std::make_shared<AlignedBytes>(count * kRowBytes);
   std::memset(memory->data(), 0, memory->size());
-  std::vector<NodeId> ids;
-  CounterRng rng({1});
-  // Selection sampling: ascending, distinct, uniform.
-  for (NodeId v = book.begin(1); v < book.end(1) && ids.size() < count; ++v) {
-    if (rng.below(static_cast<std::uint64_t>(book.end(1) - v)) < count - ids.size()) {
-      ids.push_back(v);
-    }
-  }
+  const std::vector<NodeId> ids = random_ids(book.begin(1), book.end(1), count);
   Transfer all;
   for (auto _ : state) {
     all += must(plane.wait(plane.pull(kTable, ids, kRowBytes, memory->data(), memory)));
@@ -222,25 +145,6 @@ void copy(benchmark::State& state) {
       static_cast<std::int64_t>(static_cast<std::size_t>(state.iterations()) * from.size()));
 }
 
-/// The process runs on one core, the other process on another, if there are two.
-void pin(int side) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof(allowed), &allowed);
-  if (CPU_COUNT(&allowed) < 2) {
-    return;
-  }
-  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &allowed) && side-- == 0) {
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(core, &one);
-      sched_setaffinity(0, sizeof(one), &one);
-      return;
-    }
-  }
-}
-
 struct Shape {
   std::size_t request_bytes;
   std::uint32_t credits;
@@ -266,7 +170,8 @@ constexpr std::array kShapes = {Shape{std::size_t{256} << 10, 8}, Shape{std::siz
 int run(int argc, char** argv) {
   setenv("UCX_TLS", "tcp", 0);
   const TemporaryDirectory folder = must(TemporaryDirectory::create("rudder-pull-bench"));
-  write_parts(folder.path());
+  // Small: the rows pulled here are of a table of their own.
+  write_ring(folder.path(), kNodes, 1);
   const graph::PartitionedGraph parts = must(graph::PartitionedGraph::open(folder.path() / "parts"));
   std::array<int, 2> sockets{};
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) {

@@ -29,6 +29,7 @@ function(rudder_add_test name)
   target_compile_definitions(${name} PRIVATE RUDDER_TEST_SHARED_DATA="${PROJECT_SOURCE_DIR}/../shared/data"
                                              RUDDER_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiles in 2/3 of the time of -O3
   if("threads" IN_LIST arg_LABELS)
     if(NOT TARGET threads_tests)
       add_custom_target(threads_tests)

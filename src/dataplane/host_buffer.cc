@@ -302,7 +302,6 @@ void HostBuffer::Impl::advance(std::unique_lock<std::mutex>& lock) {
     current_ = std::move(fetch);
   }
   changed_.notify_all();
-  admit_if_released(lock);  // all may have left meanwhile
 }
 
 Result<PlacedRows> HostBuffer::Impl::take(std::size_t i) {
