@@ -2,77 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts whose trainers share a buffer: rudder serve and train --attach."""
 import json
-import os
-import pathlib
 import signal
-import subprocess
 import unittest
 
-from program import Base, clean_environment, free_ports, run, run_json, shared_memory, start
+from program import Base, free_ports, run, run_json, shared_memory, start
+from virtual_hosts import OneMachine, VirtualHosts, can_make_namespaces
 
 OPTIONS = ["--epochs", 3, "--batch", 32, "--hidden", 32, "--learning-rate", 0.02]
 HOSTS, EACH = 2, 2
 DEADLINE = 120  # of a whole run in these tests, far above what one takes
-
-
-def can_make_namespaces():
-    return os.geteuid() == 0 and subprocess.run(["ip", "netns", "list"], capture_output=True).returncode == 0
-
-
-class VirtualHosts:
-    """A network namespace for each host, joined by a bridge."""
-
-    def __init__(self, count):
-        self.tag = f"rt{os.getpid() % 100000}"
-        self.subnet = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
-        self.names = [f"{self.tag}n{i}" for i in range(count)]
-
-    def __enter__(self):
-        self.ip("link", "add", self.tag, "type", "bridge")
-        self.ip("link", "set", self.tag, "up")
-        for i, name in enumerate(self.names):
-            outer, inner = f"{self.tag}o{i}", f"{self.tag}i{i}"
-            self.ip("netns", "add", name)
-            self.ip("link", "add", outer, "type", "veth", "peer", "name", inner)
-            self.ip("link", "set", inner, "netns", name)
-            self.ip("link", "set", outer, "master", self.tag, "up")
-            self.ip("-n", name, "addr", "add", f"{self.subnet}.{i + 1}/24", "dev", inner)
-            self.ip("-n", name, "link", "set", inner, "up")
-            self.ip("-n", name, "link", "set", "lo", "up")
-        return self
-
-    def __exit__(self, *_):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "delete", name], check=False)
-        subprocess.run(["ip", "link", "delete", self.tag], check=False)
-
-    @staticmethod
-    def ip(*words):
-        subprocess.run(["ip", *words], check=True)
-
-    def environment(self, host):
-        device = f"{self.tag}i{host}"
-        return {"MASTER_ADDR": f"{self.subnet}.1", "GLOO_SOCKET_IFNAME": device, "UCX_TLS": "tcp,self",
-                "UCX_NET_DEVICES": device}
-
-    def prefix(self, host):
-        return ["ip", "netns", "exec", self.names[host]]
-
-
-class OneMachine:
-    """All hosts are this machine."""
-
-    def environment(self, _host):
-        return {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
-
-    def prefix(self, _host):
-        return []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
 
 
 class Serve(Base):
