@@ -48,6 +48,13 @@ class VirtualHosts:
     def ip(self, *words):
         self.run("ip", *words)
 
+    def cut(self, host):
+        """Nothing passes the host's link until join()."""
+        self.ip("link", "set", f"{self.tag}o{host}", "nomaster")
+
+    def join(self, host):
+        self.ip("link", "set", f"{self.tag}o{host}", "master", self.tag)
+
     def environment(self, host):
         device = f"{self.tag}i{host}"
         return {"MASTER_ADDR": f"{self.subnet}.1", "GLOO_SOCKET_IFNAME": device, "UCX_TLS": "tcp,self",
