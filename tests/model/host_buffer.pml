@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The protocol by which trainers of a host share slots, as src/dataplane/host_buffer.cc runs it. Every action below is
+ * The protocol by which trainers of a host share slots, as src/dataplane/host_buffer_impl.cc runs it. Every action below is
  * one critical section of that monitor; waits are guards. Trainers may die between any two actions. Spin visits all
  * interleavings and checks that
  *   - no slot is written, and no staging memory used again, while a trainer may read it (assertions in `admit`);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The planner of a host's buffer, with what its policy knows of the graph.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rudder/cache/planner.h"
+#include "rudder/core/ids.h"
+#include "rudder/core/result.h"
+#include "rudder/dataplane/row_supply.h"
+#include "rudder/graph/partition.h"
+
+namespace rudder::dataplane {
+
+class HostPlanner {
+ public:
+  /// `parts`: the host's, one after another. `horizon` as for cache::Planner. A policy that cannot run live
+  /// is an error. `graph` must outlive the planner. O(nodes + edges of the parts), with VIP O(parts x hops x
+  /// edges).
+  [[nodiscard]] static Result<std::unique_ptr<HostPlanner>> create(const graph::PartitionedGraph& graph,
+                                                                   std::span<const PartId> parts,
+                                                                   const RunShape& run,
+                                                                   const BufferOptions& options,
+                                                                   std::uint32_t horizon);
+  HostPlanner(const HostPlanner&) = delete;
+  HostPlanner& operator=(const HostPlanner&) = delete;
+
+  [[nodiscard]] cache::Planner& planner() noexcept { return *planner_; }
+
+ private:
+  HostPlanner() = default;
+  std::vector<NodeId> halo_;
+  std::vector<float> vip_;
+  std::unique_ptr<cache::Planner> planner_;  ///< looks at the two
+};
+
+}  // namespace rudder::dataplane
