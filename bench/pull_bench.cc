@@ -100,7 +100,7 @@ class RawEnd final : public transport::Receiver {
   std::unique_ptr<transport::Transport> end_;
 };
 
-std::unique_ptr<Plane> make_plane(const graph::PartitionedGraph& parts, Rank rank,
+std::unique_ptr<Plane> make_plane(const graph::PartitionedGraph& parts, const Secret& secret, Rank rank,
                                   SocketRendezvous& rendezvous, std::size_t request_bytes,
                                   std::uint32_t credits) {
   PlaneOptions options;
@@ -109,6 +109,7 @@ std::unique_ptr<Plane> make_plane(const graph::PartitionedGraph& parts, Rank ran
   options.host = "localhost";
   options.request_bytes = request_bytes;
   options.credits = credits;
+  options.secret = secret;
   return must(Plane::create(parts, must(transport::make_ucx_transport(rank, 2)), rendezvous, options));
 }
 
@@ -152,13 +153,13 @@ struct Shape {
 constexpr std::array kShapes = {Shape{std::size_t{256} << 10, 8}, Shape{std::size_t{64} << 10, 8},
                                 Shape{std::size_t{1} << 20, 4}};
 
-[[noreturn]] void serve(const graph::PartitionedGraph& parts, int socket) {
+[[noreturn]] void serve(const graph::PartitionedGraph& parts, const Secret& secret, int socket) {
   pin(1);
   SocketRendezvous rendezvous(socket, 1);
   std::vector<std::byte> table(static_cast<std::size_t>(parts.book().size(1)) * kRowBytes, std::byte{1});
   std::vector<std::unique_ptr<Plane>> planes;
   for (const Shape& shape : kShapes) {
-    planes.push_back(make_plane(parts, 1, rendezvous, shape.request_bytes, shape.credits));
+    planes.push_back(make_plane(parts, secret, 1, rendezvous, shape.request_bytes, shape.credits));
     planes.back()->publish(kTable, table, kRowBytes);
   }
   const RawEnd raw(1, rendezvous);
@@ -177,17 +178,18 @@ int run(int argc, char** argv) {
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) {
     return 1;
   }
+  const Secret secret;
   const pid_t child = fork();
   if (child == 0) {
     close(sockets[0]);
-    serve(parts, sockets[1]);
+    serve(parts, secret, sockets[1]);
   }
   close(sockets[1]);
   pin(0);
   SocketRendezvous rendezvous(sockets[0], 0);
   std::vector<std::unique_ptr<Plane>> planes;
   for (const Shape& shape : kShapes) {
-    planes.push_back(make_plane(parts, 0, rendezvous, shape.request_bytes, shape.credits));
+    planes.push_back(make_plane(parts, secret, 0, rendezvous, shape.request_bytes, shape.credits));
     Plane& plane = *planes.back();
     const std::string name = "pull/request_KiB:" + std::to_string(shape.request_bytes >> 10) +
                              "/credits:" + std::to_string(shape.credits) + "/rows";

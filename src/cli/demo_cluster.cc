@@ -9,6 +9,7 @@
 #include "rudder/core/interrupt.h"
 #include "rudder/launch/process.h"
 #include "rudder/launch/rank_env.h"
+#include "rudder/launch/run_secret.h"
 
 #include "cli/run_result.h"
 
@@ -53,6 +54,7 @@ Result<ClusterRun> Cluster::run(const std::vector<std::string>& arguments, const
     RUDDER_ASSIGN(port, launch::free_port());
   }
   std::vector<launch::Command> commands;
+  const Secret secret;  // of this run alone
   for (std::size_t i = 0; i < options_.hosts; ++i) {
     launch::Command command;
     command.name = fmt::format("rank {}", i);
@@ -65,7 +67,8 @@ Result<ClusterRun> Cluster::run(const std::vector<std::string>& arguments, const
     command.environment = {{"RANK", std::to_string(i)},
                            {"WORLD_SIZE", std::to_string(options_.hosts)},
                            {"MASTER_ADDR", network_ ? network_->hosts()[0].address : "127.0.0.1"},
-                           {"MASTER_PORT", std::to_string(port)}};
+                           {"MASTER_PORT", std::to_string(port)},
+                           {launch::kSecretVariable, secret.hex()}};
     if (network_) {
       command.network_namespace = network_->hosts()[i].network_namespace;
       command.environment.emplace_back("GLOO_SOCKET_IFNAME", network_->hosts()[i].interface);

@@ -8,6 +8,7 @@
 #include "rudder/core/interrupt.h"
 #include "rudder/launch/process.h"
 #include "rudder/launch/rank_env.h"
+#include "rudder/launch/run_secret.h"
 
 #include "cli/command.h"
 
@@ -37,11 +38,11 @@ class Launch final : public Command {
                    "After --: a rudder command (train …) or any program with its arguments")
         ->required();
     app.footer(
-        "Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT. Standard output of rank 0 "
-        "passes\n"
-        "through line by line; everything else comes out on standard error with the rank in front. The first "
-        "rank that\n"
-        "fails ends all, and its exit code is launch's.");
+        "Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and RUDDER_SECRET. Standard "
+        "output of\n"
+        "rank 0 passes through line by line; everything else comes out on standard error with the rank in "
+        "front. The\n"
+        "first rank that fails ends all, and its exit code is launch's.");
   }
 
   Result<int> run(const Program& program) override {
@@ -77,6 +78,7 @@ class Launch final : public Command {
  private:
   [[nodiscard]] std::vector<launch::Command> make_commands(const Program& program) const {
     std::vector<launch::Command> commands;
+    const Secret secret;  // of this run alone
     for (int rank = 0; rank < ranks_; ++rank) {
       launch::Command command;
       command.name = fmt::format("rank {}", rank);
@@ -84,11 +86,9 @@ class Launch final : public Command {
         command.arguments.push_back(program.executable);
       }
       command.arguments.insert(command.arguments.end(), command_.begin(), command_.end());
-      command.environment = {{"RANK", std::to_string(rank)},
-                             {"LOCAL_RANK", std::to_string(rank)},
-                             {"WORLD_SIZE", std::to_string(ranks_)},
-                             {"MASTER_ADDR", "127.0.0.1"},
-                             {"MASTER_PORT", std::to_string(port_)}};
+      command.environment = {{"RANK", std::to_string(rank)},         {"LOCAL_RANK", std::to_string(rank)},
+                             {"WORLD_SIZE", std::to_string(ranks_)}, {"MASTER_ADDR", "127.0.0.1"},
+                             {"MASTER_PORT", std::to_string(port_)}, {launch::kSecretVariable, secret.hex()}};
       if (std::getenv("GLOO_SOCKET_IFNAME") == nullptr) {
         command.environment.emplace_back("GLOO_SOCKET_IFNAME", "lo");
       }

@@ -7,6 +7,7 @@
 #include "rudder/core/files.h"
 #include "rudder/graph/partition.h"
 #include "rudder/launch/rank_env.h"
+#include "rudder/launch/run_secret.h"
 #include "rudder/sim/record.h"
 #include "rudder/train/blas.h"
 #include "rudder/train/trainer.h"
@@ -77,6 +78,9 @@ class Train final : public Command {
                         .master_address = environment.master_address,
                         .master_port = environment.master_port,
                         .host = host_};
+    if (train_.transport != "loopback" && environment.world > 1) {
+      RUDDER_ASSIGN(who.secret, launch::run_secret_from_environment());
+    }
     if (train_.transport == "loopback" && environment.world == 1) {
       RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(train_.partition));
       who.world = graph.book().parts();

@@ -228,7 +228,7 @@ bool Fetcher::received(Rank from, const FrameHeader& header) {
       if (ticket.keep_ == nullptr) {
         std::memcpy(ticket.destination_ + slot->first * ticket.row_bytes_, slot->block.data(), bytes);
       }
-      ticket.transfer_ += Transfer{slot->rows, bytes, bytes + slot->id_bytes + 2 * kFrameHeaderBytes, 2};
+      ticket.transfer_ += Transfer{slot->rows, bytes, bytes + slot->id_bytes + 2 * kSealedHeaderBytes, 2};
       --ticket.owed_[from];
       if (--ticket.owed_total_ == 0) {
         ticket.changed_.notify_all();

@@ -14,10 +14,12 @@
 #include <fmt/format.h>
 
 #include "rudder/core/check.h"
+#include "rudder/core/log.h"
 #include "rudder/dataplane/wire.h"
 
 #include "dataplane/fetcher.h"
 #include "dataplane/handshake.h"
+#include "dataplane/sealed_transport.h"
 #include "dataplane/server.h"
 
 namespace rudder::dataplane {
@@ -66,13 +68,14 @@ class Plane::Impl final : public transport::Receiver {
        PlaneOptions options)
       : options_(std::move(options)),
         names_(options_.world),
-        handshake_(make_hello(graph, options_), names_),
+        handshake_(make_hello(graph, options_), options_.secret, names_),
+        complained_of_(options_.world),
         last_pong_(options_.world, 0),
         book_(graph.book().grouped(options_.parts_each)),
         transport_(std::move(transport)),
-        fetcher_(book_, options_, names_, *transport_, pools_),
-        server_(book_.begin(options_.rank), book_.end(options_.rank), options_.deadline / 2, *transport_,
-                pools_) {}
+        sealed_(*transport_, handshake_, options_.world),
+        fetcher_(book_, options_, names_, sealed_, pools_),
+        server_(book_.begin(options_.rank), book_.end(options_.rank), options_.deadline / 2, sealed_, pools_) {}
   ~Impl() override {
     server_.stop();
     fetcher_.cancel(Error{Errc::kCancelled, "the data plane was shut down"});
@@ -96,7 +99,8 @@ class Plane::Impl final : public transport::Receiver {
   [[nodiscard]] std::uint64_t discarded() const { return discarded_.load(std::memory_order_relaxed); }
 
  private:
-  /// The body of a frame that is neither rows nor pong, while it arrives.
+  /// The body of a frame that is neither rows nor pong, while it arrives. A peer may have as many of them as
+  /// it may be owed answers.
   struct Arriving {
     Rank from = 0;
     AlignedBytes block;
@@ -107,6 +111,8 @@ class Plane::Impl final : public transport::Receiver {
   [[nodiscard]] std::byte* land(Rank from, std::size_t body_bytes);
   [[nodiscard]] AlignedBytes take_arrived(std::span<const std::byte> body);
   void handle(Rank from, const FrameHeader& header, std::span<std::byte> body);
+  /// Says once for each peer that knows the secret that it breaks the protocol.
+  void complain(Rank from, const Error& error);
   void discard() { discarded_.fetch_add(1, std::memory_order_relaxed); }
 
   const PlaneOptions options_;
@@ -114,7 +120,8 @@ class Plane::Impl final : public transport::Receiver {
   PeerNames names_;
   Handshake handshake_;
 
-  std::vector<Arriving> arriving_;  ///< the progress thread's
+  std::vector<Arriving> arriving_;  ///< the progress thread's, as is the next one
+  std::vector<bool> complained_of_;
   // A plain count, read for reports only: relaxed.
   std::atomic<std::uint64_t> discarded_{0};
 
@@ -125,6 +132,7 @@ class Plane::Impl final : public transport::Receiver {
 
   const graph::PartitionBook book_;  ///< of the ranks
   std::unique_ptr<transport::Transport> transport_;
+  SealedTransport sealed_;
   Fetcher fetcher_;
   Server server_;
 };
@@ -136,7 +144,7 @@ Status Plane::Impl::meet(transport::Rendezvous& rendezvous) {
                 transport::exchange(rendezvous, options_.session, options_.rank, options_.world,
                                     transport_->address(), deadline));
   RUDDER_TRY(transport_->connect(addresses, deadline));
-  const std::vector<std::byte> hello = encode_hello(handshake_.mine());
+  const std::vector<std::byte>& hello = handshake_.hello();
   for (Rank r = 0; r < options_.world; ++r) {
     if (r != options_.rank) {
       AlignedBytes body = pools_.small.take(hello.size());
@@ -147,8 +155,8 @@ Status Plane::Impl::meet(transport::Rendezvous& rendezvous) {
   }
   const Status agreed = handshake_.wait(deadline);
   if (!agreed.ok()) {
-    // Frames between two ranks keep their order, so who answers a ping has seen our hello, and knows the
-    // reason before it sees us leave.
+    // Frames between two ranks keep their order, so who answers a ping has seen our hello and proof, and
+    // knows the reason before it sees us leave. Who refuses them does not answer, but has its time too.
     static_cast<void>(find_failed_peers(std::min<Duration>(options_.deadline, from_seconds(1))));
   }
   return agreed;
@@ -157,10 +165,22 @@ Status Plane::Impl::meet(transport::Rendezvous& rendezvous) {
 void Plane::Impl::send_header(Rank to, const FrameHeader& header) {
   std::array<std::byte, kFrameHeaderBytes> bytes{};
   encode_header(header, bytes);
-  transport_->send(to, bytes, AlignedBytes{}, 0, nullptr);
+  sealed_.send(to, bytes, AlignedBytes{}, 0, nullptr);
+}
+
+void Plane::Impl::complain(Rank from, const Error& error) {
+  if (!complained_of_[from]) {
+    complained_of_[from] = true;
+    log_warning(fmt::format("{} breaks the protocol: {}; such frames are dropped, and said once",
+                            names_.of(from), error.message));
+  }
 }
 
 std::byte* Plane::Impl::land(Rank from, std::size_t body_bytes) {
+  const auto of_peer = [&](const Arriving& a) { return a.from == from; };
+  if (std::count_if(arriving_.begin(), arriving_.end(), of_peer) >= SealedTransport::kMaxOwed) {
+    return nullptr;
+  }
   arriving_.push_back({from, pools_.small.take(body_bytes)});
   return arriving_.back().block.data();
 }
@@ -183,7 +203,7 @@ std::size_t Plane::Impl::body_limit(Rank from, const FrameHeader& header, std::s
       return kMaxReasonBytes;
     case FrameType::kPull: {
       const std::size_t limit = server_.max_id_bytes(header.rows);
-      if (body_bytes > limit) {
+      if (body_bytes > limit && sealed_.owe(from)) {
         server_.refuse(from, header, fmt::format("{} bytes of ids for {} rows", body_bytes, header.rows));
       }
       return limit;
@@ -194,16 +214,14 @@ std::size_t Plane::Impl::body_limit(Rank from, const FrameHeader& header, std::s
 }
 
 std::byte* Plane::Impl::landing(Rank from, std::span<const std::byte> header, std::size_t body_bytes) {
-  if (Handshake::is_hello(header)) {
-    if (body_bytes <= kMaxHelloBytes) {
-      return land(from, body_bytes);
-    }
-    discard();
-    return nullptr;
-  }
-  const auto decoded = decode_header(header);
   std::byte* address = nullptr;
-  if (decoded.ok() && handshake_.agrees(from)) {
+  const auto inside = handshake_.open(from, header);
+  const auto decoded = decode_header(inside.value_or(std::span<const std::byte>{}));
+  if (Handshake::is_hello(header)) {
+    address = body_bytes <= kMaxHelloBytes ? land(from, body_bytes) : nullptr;
+  } else if (inside && !decoded.ok()) {
+    complain(from, decoded.error());
+  } else if (decoded.ok()) {
     if (decoded.value().type == FrameType::kRows) {
       address = fetcher_.landing(from, decoded.value(), body_bytes);
     } else if (body_bytes <= body_limit(from, decoded.value(), body_bytes)) {
@@ -218,13 +236,27 @@ std::byte* Plane::Impl::landing(Rank from, std::span<const std::byte> header, st
 
 void Plane::Impl::received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) {
   if (Handshake::is_hello(header)) {
-    handshake_.heard(from, body);
+    const auto proof = handshake_.heard(from, body);
     pools_.small.give(take_arrived(body));
+    if (proof) {
+      transport_->send(from, *proof, AlignedBytes{}, 0, nullptr);
+    }
     return;
   }
-  const auto decoded = decode_header(header);
+  if (const auto proof = decode_proof(header)) {
+    handshake_.heard_proof(from, *proof);
+    return;
+  }
+  const auto inside = handshake_.open(from, header);
+  const auto decoded =
+      decode_header(inside.value_or(header.first(std::min(header.size(), kFrameHeaderBytes))));
   if (!decoded.ok()) {
     handshake_.heard_foreign(from, decoded.error());
+    if (inside) {
+      complain(from, decoded.error());
+    }
+  }
+  if (!decoded.ok() || !inside) {
     discard();
     return;
   }
@@ -232,6 +264,14 @@ void Plane::Impl::received(Rank from, std::span<const std::byte> header, std::sp
 }
 
 void Plane::Impl::handle(Rank from, const FrameHeader& header, std::span<std::byte> body) {
+  const bool asks = header.type == FrameType::kPull || header.type == FrameType::kPing;
+  if (asks && !sealed_.owe(from)) {
+    complain(from, Error{Errc::kPeer, fmt::format("it asks while {} of its requests are unanswered",
+                                                  SealedTransport::kMaxOwed)});
+    discard();
+    pools_.small.give(take_arrived(body));
+    return;
+  }
   switch (header.type) {
     case FrameType::kRows:
       // An answer without a body matches no request; landing() says so to who waits for it.

@@ -62,16 +62,20 @@ class FieldReader {
     std::string out;
     out.reserve(bytes.size());
     for (const std::byte b : bytes) {
+      const auto code = std::to_integer<unsigned>(b);
+      printable_ = printable_ && code >= 0x20 && code != 0x7f;
       out.push_back(static_cast<char>(b));
     }
     return out;
   }
+  [[nodiscard]] bool printable() const { return printable_; }
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] std::size_t left() const { return left_.size(); }
 
  private:
   std::span<const std::byte> left_;
   bool ok_ = true;
+  bool printable_ = true;
 };
 
 std::string hex(std::span<const std::byte> bytes) {
@@ -124,6 +128,7 @@ std::vector<std::byte> encode_hello(const Hello& hello) {
   put_string(out, hello.partition_digest);
   put_string(out, hello.dtype);
   put_string(out, hello.host);
+  out.insert(out.end(), hello.nonce.begin(), hello.nonce.end());
   return out;
 }
 
@@ -152,12 +157,17 @@ Result<Hello> decode_hello(std::span<const std::byte> body) {
   hello.partition_digest = fields.text();
   hello.dtype = fields.text();
   hello.host = fields.text();
+  const auto nonce = fields.take(hello.nonce.size());
   if (!fields.ok()) {
     return Error{Errc::kInvalidData, fmt::format("hello cut short at {} bytes", body.size())};
   }
   if (fields.left() != 0) {
     return Error{Errc::kInvalidData, fmt::format("{} bytes after the end of a hello", fields.left())};
   }
+  if (!fields.printable()) {
+    return Error{Errc::kInvalidData, "control characters in a hello"};
+  }
+  std::copy(nonce.begin(), nonce.end(), hello.nonce.begin());
   return hello;
 }
 
@@ -181,6 +191,31 @@ Status check_agreement(const Hello& mine, const Hello& theirs) {
     return differ("bytes of a row", theirs.row_bytes, mine.row_bytes);
   }
   return {};
+}
+
+Seal compute_seal(const Secret& secret, std::span<const std::byte> from, std::span<const std::byte> to) {
+  const Sha256::Digest digest = secret.sign("rudder data plane, version 2", {from, to});
+  Seal seal{};
+  std::memcpy(seal.data(), digest.data(), seal.size());
+  return seal;
+}
+
+std::vector<std::byte> encode_proof(const Seal& seal) {
+  std::vector<std::byte> out;
+  put_text(out, {kProofMagic.data(), kProofMagic.size()});
+  out.insert(out.end(), seal.begin(), seal.end());
+  return out;
+}
+
+std::optional<Seal> decode_proof(std::span<const std::byte> header) noexcept {
+  const auto magic = std::as_bytes(std::span(kProofMagic));
+  Seal seal{};
+  if (header.size() != magic.size() + seal.size() ||
+      !std::equal(magic.begin(), magic.end(), header.begin())) {
+    return std::nullopt;
+  }
+  std::copy(header.begin() + magic.size(), header.end(), seal.begin());
+  return seal;
 }
 
 void encode_header(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> out) noexcept {

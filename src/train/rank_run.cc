@@ -130,10 +130,12 @@ class RankRun {
   }
 
   Status meet(std::unique_ptr<transport::Transport> transport) {
-    RUDDER_ASSIGN(plane_,
-                  dataplane::Plane::create(
-                      graph_, std::move(transport), setting_.rendezvous,
-                      {.rank = who_.rank, .world = who_.world, .host = who_.host, .deadline = deadline_}));
+    RUDDER_ASSIGN(plane_, dataplane::Plane::create(graph_, std::move(transport), setting_.rendezvous,
+                                                   {.rank = who_.rank,
+                                                    .world = who_.world,
+                                                    .host = who_.host,
+                                                    .deadline = deadline_,
+                                                    .secret = who_.secret}));
     plane_->publish(0, part_->features(), graph_.row_bytes());
     RUDDER_ASSIGN(collective_, make_collective(who_, setting_.rendezvous, deadline_ / 2));
     // A slow peer is waited for; one that is gone or does not answer is not.

@@ -59,7 +59,7 @@ Result<TrainResult> train_in_threads(const TrainOptions& options, const RankInfo
     for (Rank rank = 0; rank < who.world; ++rank) {
       ranks.emplace_back([&, rank] {
         name_this_thread(fmt::format("rudder-rank{}", rank));
-        RankInfo self{.rank = rank, .world = who.world, .host = who.host};
+        RankInfo self{.rank = rank, .world = who.world, .host = who.host, .secret = who.secret};
         const RankSetting setting{options, std::move(self), graph, listener, stop, rendezvous};
         auto outcome = run_rank(setting, shaped(options, std::move(transports[rank])));
         if (!outcome.ok()) {
@@ -82,8 +82,11 @@ Result<TrainResult> train_one_rank(const TrainOptions& options, const RankInfo& 
   if (who.world == 1) {
     return train_in_threads(options, who, graph, listener, stop);
   }
+  const Duration patience = from_seconds(options.deadline_seconds);
   std::shared_ptr<transport::Rendezvous> rendezvous;
-  RUDDER_ASSIGN(rendezvous, make_tcp_rendezvous(who, from_seconds(options.deadline_seconds)));
+  RUDDER_ASSIGN(rendezvous, make_tcp_rendezvous(who, patience));
+  RUDDER_ASSIGN(rendezvous, transport::authenticate(std::move(rendezvous), who.secret, who.rank, who.world,
+                                                    Deadline::in(patience)));
   std::unique_ptr<transport::Transport> transport;
   RUDDER_ASSIGN(transport, transport::make_ucx_transport(who.rank, who.world));
   const RankSetting setting{options, who, graph, listener, stop, *rendezvous};

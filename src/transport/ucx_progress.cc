@@ -213,14 +213,24 @@ ucs_status_t UcxTransport::accept(std::span<const std::byte> frame_bytes, void* 
                                   bool rendezvous) {
   const std::optional<Frame> frame = decode_frame(frame_bytes, world_);
   if (!frame.has_value() || frame->from == rank_) {
-    log_warning(fmt::format("{}: dropped a message that is not of this protocol", who()));
+    drop("is not of this protocol");
     return UCS_OK;
   }
   if (peers_[frame->from].failure.has_value() || closing_) {
     return UCS_OK;
   }
-  if (frame->kind != FrameKind::kMessage) {
-    accept_greeting(*frame);
+  if (frame->kind == FrameKind::kHello) {
+    accept_hello(peers_[frame->from]);
+    return UCS_OK;
+  }
+  if (peers_[frame->from].endpoint == nullptr) {
+    // Ranks welcome and send only whom they have heard of, so this is not from one. An answer could not
+    // leave.
+    drop(fmt::format("says that it is from rank {}, before connecting", frame->from));
+    return UCS_OK;
+  }
+  if (frame->kind == FrameKind::kWelcome) {
+    accept_welcome(frame->from);
     return UCS_OK;
   }
   linger_after(length);
@@ -244,18 +254,22 @@ ucs_status_t UcxTransport::accept(std::span<const std::byte> frame_bytes, void* 
   return UCS_OK;
 }
 
-void UcxTransport::accept_greeting(const Frame& frame) {
-  Peer& peer = peers_[frame.from];
-  if (frame.kind == FrameKind::kHello) {
-    peer.greeted = true;
-    if (peer.endpoint != nullptr) {
-      send_frame(peer.rank, FrameKind::kWelcome);
-    }
-    return;
+void UcxTransport::drop(std::string_view what) {
+  if (!std::exchange(dropped_, true)) {  // a flood shall not fill the log
+    log_warning(fmt::format("{}: dropped a message that {}; more are dropped silently", who(), what));
   }
+}
+
+void UcxTransport::accept_hello(Peer& peer) {
+  if (!std::exchange(peer.greeted, true) && peer.endpoint != nullptr) {
+    send_frame(peer.rank, FrameKind::kWelcome);
+  }
+}
+
+void UcxTransport::accept_welcome(Rank peer) {
   {
     const std::lock_guard lock(mutex_);
-    welcomed_[peer.rank] = true;
+    welcomed_[peer] = true;
   }
   changed_.notify_all();
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -106,7 +107,9 @@ class UcxTransport final : public Transport {
   void finish(Outgoing& message);
   ucs_status_t accept(std::span<const std::byte> frame_bytes, void* data, std::size_t length,
                       bool rendezvous);
-  void accept_greeting(const Frame& frame);
+  void drop(std::string_view what);
+  void accept_hello(Peer& peer);
+  void accept_welcome(Rank peer);
   void pull_body(const Frame& frame, void* descriptor, std::byte* landing, std::size_t length);
   void finish(Incoming& message, ucs_status_t status);
   void fail(Peer& peer, Error error);
@@ -131,6 +134,7 @@ class UcxTransport final : public Transport {
   std::list<Outgoing> in_flight_;
   std::list<Incoming> abandoned_;  ///< of buried peers, not completed by UCX
   bool closing_ = false;
+  bool dropped_ = false;  ///< a message of nobody's, and said so
   TimePoint linger_until_{};
 
   std::mutex mutex_;

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from program import RUDDER, SMALL, Base, clean_environment, run, run_json, shared_memory, start, wait_for_file
+from program import RUDDER, SECRET, SMALL, Base, clean_environment, run, run_json, shared_memory, start, wait_for_file
 
 
 class Faults(Base):
@@ -159,6 +159,48 @@ class Faults(Base):
             self.assertIn(f"127.0.0.1:{port}", err)
             self.assertLess(time.monotonic() - began, 15)
             server.shutdown(socket.SHUT_RDWR)
+
+    def test_one_rank_with_another_secret_is_one_clear_error(self):
+        before = shared_memory()
+        other = "if [ $RANK = 2 ]; then export RUDDER_SECRET=$(printf '%064d' 7); fi; exec \"$@\""
+        _, err = run("launch", "-n", 4, "--", "sh", "-c", other, "sh", RUDDER, "train", self.parts, code=1, timeout=60)
+        self.assertRegex(err, r"'join/\d' in the rendezvous is not signed with the secret that rank \d has")
+        self.assertIn("the other ranks were stopped", err)
+        self.assertNotIn("0000007", err)
+        self.assertEqual(shared_memory() - before, set())
+
+    def test_a_launch_makes_a_new_secret_and_keeps_it_out_of_sight(self):
+        script = "echo $RUDDER_SECRET; tr '\\0' ' ' < /proc/$PPID/cmdline; echo"
+        outputs = [run("launch", "-n", 2, "--", "sh", "-c", script) for _ in range(2)]
+        secrets = [out.splitlines()[0] for out, _ in outputs]
+        self.assertEqual(len({SECRET, *secrets}), 3)
+        for secret, (out, err) in zip(secrets, outputs):
+            self.assertRegex(secret, "^[0-9a-f]{64}$")
+            self.assertIn(secret, err)  # rank 1 has the same one
+            self.assertIn("launch -n 2", out.splitlines()[1])
+            self.assertNotIn(secret, out.splitlines()[1])
+
+    def test_ranks_without_a_launcher_share_the_users_secret(self):
+        home = self.work / "home"
+        home.mkdir()
+        port = str(self.free_port())
+
+        def start_rank(rank):
+            environment = {**clean_environment(), "HOME": str(home), "RANK": str(rank), "WORLD_SIZE": "4",
+                           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "GLOO_SOCKET_IFNAME": "lo"}
+            del environment["RUDDER_SECRET"]
+            return subprocess.Popen([RUDDER, "train", str(self.parts), "--epochs", "1", "--no-evaluation"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+
+        for process in [start_rank(rank) for rank in range(4)]:
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0, err)
+        self.assertEqual([file.name for file in (home / ".rudder").iterdir()], ["secret"])
+        (home / ".rudder" / "secret").chmod(0o644)
+        process = start_rank(0)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("others may read or write it (mode 0644)", err)
 
     def test_a_missing_part_is_one_clear_error(self):
         broken = self.work / "broken"

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import secrets
 import socket
 import subprocess
 import tempfile
@@ -10,12 +11,14 @@ import time
 import unittest
 
 RUDDER = os.environ.get("RUDDER", "build/release/rudder")
+SECRET = secrets.token_hex(32)  # of ranks that no launcher starts: nothing is written into the user's home
 SMALL = ["--nodes", 3000, "--features", 20, "--classes", 6, "--edge-factor", 8, "--train-share", 0.4]
 
 
 def clean_environment(**extra):
     names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-    return {**{k: v for k, v in os.environ.items() if k not in names and not k.startswith("RUDDER_")}, **extra}
+    kept = {k: v for k, v in os.environ.items() if k not in names and not k.startswith("RUDDER_")}
+    return {**kept, "RUDDER_SECRET": SECRET, **extra}
 
 
 def start(*words, environment=None, prefix=()):

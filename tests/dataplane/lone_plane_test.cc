@@ -52,9 +52,10 @@ class LonePlane : public testing::Test {
     static_cast<void>(rendezvous->put(options_.session + "/1", "manual"));
     std::vector<std::vector<std::byte>> greetings(2);
     greetings[1] = std::move(greeting);
-    auto transport = std::make_unique<ManualTransport>(std::move(greetings));
+    auto transport = std::make_unique<ManualTransport>(std::move(greetings), options_.secret);
     peer_ = transport.get();
     peer_->before_greetings = early_;
+    peer_->instead_of_proof = instead_of_proof_;
     options_.world = 2;
     options_.host = "here";
     auto plane = Plane::create(graph_.graph(), std::move(transport), *rendezvous, options_);
@@ -92,6 +93,7 @@ class LonePlane : public testing::Test {
   PlaneOptions options_;
   ManualTransport* peer_ = nullptr;
   std::function<void(ManualTransport&)> early_;
+  decltype(ManualTransport::instead_of_proof) instead_of_proof_;
   std::unique_ptr<Plane> plane_;
 };
 
@@ -114,7 +116,7 @@ TEST_F(LonePlane, NamesEveryDisagreement) {
             "rank 1 (host there) disagrees: number of ranks '3' there, '2' here");
   EXPECT_EQ(message([](Hello& h) { h.rank = 0; }), "rank 1 (host there) disagrees: rank '0' there, '1' here");
   EXPECT_EQ(message([](Hello& h) { h.protocol = 9; }),
-            "rank 1 disagrees: protocol version '9' there, '1' here");
+            "rank 1 disagrees: protocol version '9' there, '2' here");
 }
 
 TEST_F(LonePlane, GivesUpOnASilentPeer) {
@@ -196,8 +198,7 @@ TEST_F(LonePlane, AnAnswerThatIsArrivingWhenItsPullFailsIsNotWrittenToForgottenM
     const std::weak_ptr<AlignedBytes> alive = memory;
     auto ticket = pull(first_ids(1), memory->data(), keep ? memory : nullptr);
     const auto asked = peer_->next_sent();
-    std::array<std::byte, kFrameHeaderBytes> header{};
-    encode_header(answer(*asked), header);
+    const auto header = peer_->sealed(1, answer(*asked));
     std::byte* landing = peer_->receiver().landing(1, header, graph_.row_bytes());
     ASSERT_NE(landing, nullptr);
     plane_->abandon(ticket);
@@ -217,8 +218,7 @@ TEST_F(LonePlane, APeerThatFailsWhileItsAnswerArrivesLetsGoOfTheMemory) {
   const std::weak_ptr<AlignedBytes> alive = memory;
   auto ticket = pull(first_ids(1), memory->data(), memory);
   const auto asked = peer_->next_sent();
-  std::array<std::byte, kFrameHeaderBytes> header{};
-  encode_header(answer(*asked), header);
+  const auto header = peer_->sealed(1, answer(*asked));
   ASSERT_NE(peer_->receiver().landing(1, header, graph_.row_bytes()), nullptr);
   peer_->receiver().peer_failed(1, Error{Errc::kPeer, "cable cut"});
   EXPECT_EQ(plane_->wait(ticket).error().message, "rank 1 (host there): cable cut");
@@ -308,7 +308,9 @@ TEST_F(LonePlane, SurvivesRandomFrames) {
     if (rng.below(4) == 0) {
       header[rng.below(header.size())] ^= static_cast<std::byte>(1U << rng.below(8));
     }
-    peer_->deliver(1, std::span(header).first(rng.below(8) == 0 ? rng.below(16) : 16), body);
+    const auto sealed = peer_->sealed(1, header);
+    peer_->deliver(1, std::span(sealed).first(rng.below(8) == 0 ? rng.below(sealed.size()) : sealed.size()),
+                   body);
   }
   // Still there.
   peer_->deliver(1, FrameHeader{FrameType::kPing, 0, 0, 1}, {});

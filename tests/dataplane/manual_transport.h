@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
+
 #include "rudder/dataplane/wire.h"
 #include "rudder/transport/transport.h"
 
@@ -23,8 +25,11 @@ struct SentMessage {
   std::vector<std::byte> header;
   std::vector<std::byte> body;
 
-  [[nodiscard]] FrameHeader frame() const { return decode_header(header).value(); }
+  [[nodiscard]] FrameHeader frame() const {
+    return decode_header(std::span(header).first(kFrameHeaderBytes)).value();
+  }
   [[nodiscard]] bool is_hello() const { return header.size() == kHelloMagic.size(); }
+  [[nodiscard]] bool is_proof() const { return decode_proof(header).has_value(); }
   [[nodiscard]] std::string text() const {
     std::string out;
     for (const std::byte b : body) {
@@ -36,9 +41,12 @@ struct SentMessage {
 
 class ManualTransport final : public transport::Transport {
  public:
-  /// `greetings`: hello bodies that arrive when the plane connects, by rank (empty: none).
-  explicit ManualTransport(std::vector<std::vector<std::byte>> greetings)
-      : greetings_(std::move(greetings)) {}
+  /// `greetings`: hello bodies that arrive when the plane connects, by rank (empty: none). Their senders know
+  /// `secret`: they prove it once the plane has sent its hello.
+  ManualTransport(std::vector<std::vector<std::byte>> greetings, const Secret& secret)
+      : greetings_(std::move(greetings)), secret_(secret), seals_(greetings_.size()) {}
+  /// Instead of a proof: called with the rank and the body of the plane's hello to it.
+  std::function<void(ManualTransport&, Rank, std::span<const std::byte>)> instead_of_proof;
   /// Called when the plane connects, before the greetings arrive.
   std::function<void(ManualTransport&)> before_greetings;
 
@@ -67,6 +75,9 @@ class ManualTransport final : public transport::Transport {
       sent_.push_back({to, {header.begin(), header.end()}, {bytes.begin(), bytes.end()}});
     }
     arrived_.notify_all();
+    if (header.size() == kHelloMagic.size() && !greetings_[to].empty()) {
+      prove(to, body.bytes().first(body_bytes));
+    }
     if (recycle) {
       recycle(std::move(body));
     }
@@ -75,7 +86,7 @@ class ManualTransport final : public transport::Transport {
   transport::TransportCounters counters() const override { return {}; }
 
   transport::Receiver& receiver() { return *receiver_; }
-  /// The next message that is no hello; nothing when none comes in ten seconds.
+  /// The next message that belongs to no handshake; nothing when none comes in ten seconds.
   std::optional<SentMessage> next_sent() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -84,7 +95,9 @@ class ManualTransport final : public transport::Transport {
       }
       SentMessage message = std::move(sent_.front());
       sent_.pop_front();
-      if (!message.is_hello()) {
+      if (!message.is_hello() && !message.is_proof()) {
+        EXPECT_THAT(std::span(message.header).subspan(kFrameHeaderBytes),
+                    testing::ElementsAreArray(seals_[message.to].to_peer));
         return message;
       }
     }
@@ -108,13 +121,39 @@ class ManualTransport final : public transport::Transport {
     return true;
   }
   bool deliver(Rank from, const FrameHeader& header, std::span<const std::byte> body) {
+    return deliver(from, sealed(from, header), body);
+  }
+  /// A header as rank `from` sends it.
+  [[nodiscard]] std::vector<std::byte> sealed(Rank from, const FrameHeader& header) const {
     std::array<std::byte, kFrameHeaderBytes> bytes{};
     encode_header(header, bytes);
-    return deliver(from, bytes, body);
+    return sealed(from, bytes);
+  }
+  [[nodiscard]] std::vector<std::byte> sealed(Rank from, std::span<const std::byte> header) const {
+    std::vector<std::byte> bytes(header.begin(), header.end());
+    bytes.insert(bytes.end(), seals_[from].from_peer.begin(), seals_[from].from_peer.end());
+    return bytes;
   }
 
  private:
+  struct Seals {
+    Seal from_peer{};
+    Seal to_peer{};
+  };
+
+  void prove(Rank peer, std::span<const std::byte> hello) {
+    seals_[peer] = {compute_seal(secret_, greetings_[peer], hello),
+                    compute_seal(secret_, hello, greetings_[peer])};
+    if (instead_of_proof) {
+      instead_of_proof(*this, peer, hello);
+    } else {
+      deliver(peer, encode_proof(seals_[peer].from_peer), {});
+    }
+  }
+
   std::vector<std::vector<std::byte>> greetings_;
+  Secret secret_;
+  std::vector<Seals> seals_;
   transport::Receiver* receiver_ = nullptr;
   std::mutex mutex_;
   std::condition_variable arrived_;

@@ -2,6 +2,7 @@
 // Watches which rows are in flight to one rank.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -79,7 +80,7 @@ class RecordingTransport final : public transport::Transport, private transport:
   }
   void send(Rank to, std::span<const std::byte> header, AlignedBytes body, std::size_t body_bytes,
             std::function<void(AlignedBytes)> recycle) override {
-    const auto frame = decode_header(header);
+    const auto frame = decode_header(header.first(std::min(header.size(), kFrameHeaderBytes)));
     if (frame.ok() && frame.value().type == FrameType::kPull) {
       rows_.asked(to, frame.value(), body.bytes().first(body_bytes));
     }
@@ -93,7 +94,7 @@ class RecordingTransport final : public transport::Transport, private transport:
     return receiver_->landing(from, header, body_bytes);
   }
   void received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) override {
-    const auto frame = decode_header(header);
+    const auto frame = decode_header(header.first(std::min(header.size(), kFrameHeaderBytes)));
     if (frame.ok() && frame.value().type == FrameType::kRows) {
       rows_.answered(from, frame.value());
     }

@@ -35,6 +35,7 @@ Hello some_hello() {
   hello.world = 4;
   hello.rank = 3;
   hello.host = "node17";
+  hello.nonce.fill(std::byte{0x5a});
   return hello;
 }
 
@@ -135,7 +136,7 @@ TEST(WireIds, LeaveRoomForTheirPayload) {
   encode_ids(0, ids, bytes);
   constexpr std::size_t kRowBytes = 400;
   const auto payload = static_cast<double>(ids.size() * kRowBytes);
-  const double moved = payload + static_cast<double>(bytes.size() + 2 * kFrameHeaderBytes);
+  const double moved = payload + static_cast<double>(bytes.size() + 2 * kSealedHeaderBytes);
   EXPECT_GE(payload / moved, 0.97);
 }
 
@@ -174,6 +175,7 @@ TEST(WireHello, ComesBackAsItWas) {
   EXPECT_TRUE(check_agreement(hello, back.value()).ok());
   EXPECT_EQ(back.value().rank, hello.rank);
   EXPECT_EQ(back.value().host, hello.host);
+  EXPECT_EQ(back.value().nonce, hello.nonce);
 }
 
 TEST(WireHello, CutsHostNamesThatDoNotFit) {
@@ -191,7 +193,7 @@ TEST(WireHello, OfAnotherVersionIsRefusedWithBothNumbers) {
   const auto bytes = encode_hello(hello);
   const auto back = decode_hello(std::span(bytes).first(40));  // another version may hold other fields
   ASSERT_FALSE(back.ok());
-  EXPECT_THAT(back.error().message, HasSubstr("'77' there, '1' here"));
+  EXPECT_THAT(back.error().message, HasSubstr("'77' there, '2' here"));
 }
 
 TEST(WireHello, OfAForeignProtocolIsRefusedWithBothStarts) {
@@ -228,7 +230,7 @@ TEST(WireHello, DisagreementsNameTheFieldAndBothValues) {
     return status.ok() ? std::string("agree") : status.error().message;
   };
   EXPECT_EQ(message([](Hello& h) { h.rank = 1; }), "agree");
-  EXPECT_EQ(message([](Hello& h) { h.protocol = 2; }), "protocol version '2' there, '1' here");
+  EXPECT_EQ(message([](Hello& h) { h.protocol = 1; }), "protocol version '1' there, '2' here");
   EXPECT_EQ(message([](Hello& h) { h.graph_digest = "x"; }),
             "graph digest 'x' there, '" + mine.graph_digest + "' here");
   EXPECT_EQ(message([](Hello& h) { h.partition_digest = "y"; }),

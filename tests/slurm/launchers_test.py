@@ -30,6 +30,7 @@ class Launchers(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         work = pathlib.Path(cls.folder.name)
+        os.environ["HOME"] = cls.folder.name  # where ranks that no launcher of ours starts have their secret
         cls.hosts, cls.parts = work / "hosts", work / "parts"
         run(RUDDER, "graph", "generate", "planted", work / "graph", "--nodes", 3000, "--features", 20, "--classes", 6)
         run(RUDDER, "partition", work / "graph", cls.parts, "--parts", 4)
@@ -48,6 +49,7 @@ class Launchers(unittest.TestCase):
     def test_srun_over_four_nodes(self):
         # The nodes' names are not those of a real network, so that the address cannot be looked up.
         self.same(run("srun", "-N4", *self.train, env=environment(MASTER_ADDR="127.0.0.1")))
+        self.assertEqual((pathlib.Path(self.folder.name) / ".rudder" / "secret").stat().st_mode & 0o777, 0o600)
 
     def test_srun_on_one_node_needs_nothing(self):
         self.same(run("srun", "-N1", "-n4", "--overcommit", *self.train))

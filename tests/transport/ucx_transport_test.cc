@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "transport/fleet.h"
+#include "transport/ucx_frame.h"
+#include "transport/ucx_worker.h"
 
 namespace rudder::transport {
 namespace {
@@ -242,6 +244,71 @@ TEST(UcxTransport, NoticesAPeerThatDiesBeforeItConnects) {
   const Status status = end->connect(addresses, Deadline::in(std::chrono::seconds(5)));
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, testing::HasSubstr("rank 1"));
+}
+
+/// A process that got hold of an address: it connects and sends what it likes.
+class Stranger {
+ public:
+  explicit Stranger(const std::string& ucx_address) : worker_(UcxWorker::create(2, kFrameBytes).value()) {
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address = reinterpret_cast<const ucp_address_t*>(ucx_address.data());
+    EXPECT_EQ(ucp_ep_create(worker_->handle(), &params, &endpoint_), UCS_OK);
+  }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+  ~Stranger() {
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    finish(ucp_ep_close_nbx(endpoint_, &param));
+  }
+
+  /// Returns when the other end has looked at the message: its body is only offered, as large ones are.
+  void send(const Frame& frame) {
+    std::array<std::byte, kFrameBytes> bytes{};
+    const std::size_t size = encode_frame(frame, bytes);
+    const std::vector<std::byte> body(100'000);
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_RNDV;
+    finish(ucp_am_send_nbx(endpoint_, 0, bytes.data(), size, body.data(), body.size(), &param));
+  }
+
+ private:
+  void finish(ucs_status_ptr_t request) {
+    ASSERT_FALSE(UCS_PTR_IS_ERR(request)) << ucs_status_string(UCS_PTR_STATUS(request));
+    const Deadline deadline = soon();
+    while (request != nullptr && ucp_request_check_status(request) == UCS_INPROGRESS) {
+      ASSERT_FALSE(deadline.passed());
+      worker_->progress();
+    }
+    if (request != nullptr) {
+      ucp_request_free(request);
+    }
+  }
+
+  std::unique_ptr<UcxWorker> worker_;
+  ucp_ep_h endpoint_ = nullptr;
+};
+
+TEST(UcxTransport, TakesNothingInARanksNameBeforeItHasConnectedToThatRank) {
+  setenv("UCX_TLS", "tcp", 1);
+  const auto end = make_ucx(0, 2);
+  const auto other = make_ucx(1, 2);
+  Mailbox box;
+  box.on_letter = [&](const Letter& letter) { end->send(letter.from, as_header("answer"), {}, 0, {}); };
+  ASSERT_TRUE(end->start(box).ok());
+  Stranger stranger(decode_address(end->address(), 0, 2).value());
+  unsetenv("UCX_TLS");
+  stranger.send({FrameKind::kWelcome, 1, {}});
+  stranger.send({FrameKind::kMessage, 1, as_header("I am rank 1")});
+  stranger.send({FrameKind::kMessage, 0, as_header("I am you")});
+  const Status status = end->connect(std::vector{end->address(), other->address()},
+                                     Deadline::in(std::chrono::milliseconds(300)));
+  ASSERT_FALSE(status.ok());  // rank 1 has not welcomed anybody
+  EXPECT_EQ(status.error().code, Errc::kTimeout);
+  EXPECT_EQ(box.take(0).size(), 0U);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "rudder/core/clock.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
+#include "rudder/core/secret.h"
 #include "rudder/graph/partition.h"
 #include "rudder/transport/rendezvous.h"
 #include "rudder/transport/transport.h"
@@ -30,6 +31,9 @@ struct PlaneOptions {
   std::uint32_t credits = 4;  ///< requests in flight an owner; at most 64
   std::string session =
       "dataplane";  ///< prefix of the rendezvous keys; one of its own for each plane of a run
+  /// What all ranks of the run know: they prove it to each other, and take frames from nobody else. Unless
+  /// given it is a new one, with which only copies of these options meet.
+  Secret secret = {};
 };
 
 /// What a pull moved.
@@ -60,8 +64,8 @@ class Ticket;
 /// plane: requests that come later are not answered.
 class Plane {
  public:
-  /// Exchanges addresses, connects, shakes hands; returns when all peers agree. Errors name the rank, the
-  /// field and both values, on both sides.
+  /// Exchanges addresses, connects, shakes hands; returns when all peers agree and have proven that they know
+  /// the run's secret. Errors name the rank, the field and both values, on both sides.
   [[nodiscard]] static Result<std::unique_ptr<Plane>> create(const graph::PartitionedGraph& graph,
                                                              std::unique_ptr<transport::Transport> transport,
                                                              transport::Rendezvous& rendezvous,

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames between data planes, version 1. Little-endian. Decoders take hostile bytes.
+// Frames between data planes, version 2. Little-endian. Decoders take hostile bytes.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
+#include "rudder/core/secret.h"
 
 namespace rudder::dataplane {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 enum class FrameType : std::uint8_t { kHello = 1, kPull = 2, kRows = 3, kRefused = 4, kPing = 5, kPong = 6 };
+
+/// A challenge: the other end must prove that it knows the run's secret now, not that somebody once did.
+using Nonce = std::array<std::byte, 32>;
 
 /// What both ends must agree on before rows move.
 struct Hello {
@@ -28,6 +33,7 @@ struct Hello {
   std::uint32_t world = 0;
   std::uint32_t rank = 0;
   std::string host;
+  Nonce nonce{};
 };
 
 /// The header of a hello message, and the first bytes of its body; the body's protocol number follows. These
@@ -36,12 +42,27 @@ inline constexpr std::array<char, 8> kHelloMagic = {'R', 'U', 'D', 'D', 'E', 'R'
 /// Longest hello that is sent or taken.
 inline constexpr std::size_t kMaxHelloBytes = 2048;
 
-/// Body of a kHello message. Strings longer than 255 bytes are cut.
+/// Body of a hello. Strings longer than 255 bytes are cut.
 [[nodiscard]] std::vector<std::byte> encode_hello(const Hello& hello);
-/// Another magic or another protocol number is an error that holds both values.
+/// Another magic or another protocol number is an error that holds both values. Strings with control
+/// characters are refused: they go into messages before anything is proven.
 [[nodiscard]] Result<Hello> decode_hello(std::span<const std::byte> body);
 /// Names the first field in which two hellos differ, with both values; ok when they agree.
 [[nodiscard]] Status check_agreement(const Hello& mine, const Hello& theirs);
+
+/// What only two ranks that know the run's secret can compute from both hellos, one for each direction. It
+/// proves the secret (the header of a proof is kProofMagic and the seal; there is no body), and stands behind
+/// the header of every later frame, so that nobody else can send one in a rank's name.
+inline constexpr std::size_t kSealBytes = 16;
+using Seal = std::array<std::byte, kSealBytes>;
+inline constexpr std::array<char, 8> kProofMagic = {'R', 'U', 'D', 'D', 'E', 'R', 'P', 'F'};
+
+/// The seal of the rank that sent `from` for what it sends to the rank that sent `to` (bodies of hellos).
+[[nodiscard]] Seal compute_seal(const Secret& secret, std::span<const std::byte> from,
+                                std::span<const std::byte> to);
+[[nodiscard]] std::vector<std::byte> encode_proof(const Seal& seal);
+/// Nothing unless the header is that of a proof.
+[[nodiscard]] std::optional<Seal> decode_proof(std::span<const std::byte> header) noexcept;
 
 /// Header of all other frames, 16 bytes: type, table, two zero bytes, rows, request.
 struct FrameHeader {
@@ -51,6 +72,8 @@ struct FrameHeader {
   std::uint64_t request = 0;  ///< chosen by the asker, echoed by the answer
 };
 inline constexpr std::size_t kFrameHeaderBytes = 16;
+/// On the wire the seal follows.
+inline constexpr std::size_t kSealedHeaderBytes = kFrameHeaderBytes + kSealBytes;
 
 /// Longest text of a refusal (the body of a kRefused frame).
 inline constexpr std::size_t kMaxReasonBytes = 512;

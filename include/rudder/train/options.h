@@ -8,6 +8,7 @@
 
 #include "rudder/cache/policy.h"
 #include "rudder/core/ids.h"
+#include "rudder/core/secret.h"
 
 namespace rudder::train {
 
@@ -18,6 +19,7 @@ struct RankInfo {
   std::string master_address = "127.0.0.1";
   std::uint16_t master_port = 0;  ///< 0 with world 1 only
   std::string host;               ///< for messages
+  Secret secret = {};             ///< of the run, the same for all ranks; not used with world 1
 };
 
 struct TrainOptions {

@@ -14,6 +14,7 @@
 #include "rudder/core/clock.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
+#include "rudder/core/secret.h"
 
 namespace rudder::transport {
 
@@ -46,6 +47,15 @@ class LocalRendezvous final : public Rendezvous {
   std::map<std::string, std::string, std::less<>> values_;
   std::optional<Error> failure_;
 };
+
+/// A view of `store`, which strangers may reach too, for the ranks that know `secret`: values carry an
+/// HMAC-SHA256 over key, value and session, and what does not fit is an error that names the key. The session
+/// is made of a fresh number of every rank, so that no value of an earlier run with the same secret passes.
+/// Waits until all ranks have joined; a timeout names the missing ones, and an error the rank that has
+/// another secret. Strangers can still hinder the ranks from meeting.
+[[nodiscard]] Result<std::shared_ptr<Rendezvous>> authenticate(std::shared_ptr<Rendezvous> store,
+                                                               const Secret& secret, Rank rank, Rank world,
+                                                               Deadline deadline);
 
 /// Puts `mine` under "PREFIX/RANK" and collects everybody's, in rank order. A timeout names the missing
 /// ranks.
