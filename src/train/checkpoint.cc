@@ -64,13 +64,16 @@ std::string header_text(const Checkpoint& checkpoint) {
   return text;
 }
 
+/// A callback of the parser that drops deeper values, so that a hostile nesting cannot exhaust the stack.
+bool is_shallow(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
+  return depth < kMostDepth;
+}
+
 /// Fills all but the arrays, whose lengths it sets.
 Status read_header(std::string_view text, std::size_t array_bytes, Checkpoint& out,
                    const std::string& where) {
   try {
-    // Deeper values are dropped, so that a hostile nesting cannot exhaust the stack.
-    const Json header =
-        Json::parse(text, [](int depth, Json::parse_event_t, Json&) { return depth < kMostDepth; });
+    const Json header = Json::parse(text, is_shallow);
     header.at("identity").get_to(out.identity);
     header.at("next_step").get_to(out.next_step);
     header.at("updates").get_to(out.learner.updates);
@@ -183,8 +186,8 @@ Result<Checkpoint> decode_checkpoint(std::span<const std::byte> bytes, const std
 }
 
 std::string identity_difference(const std::string& saved, const std::string& now) {
-  const Json before = Json::parse(saved, nullptr, false);
-  const Json after = Json::parse(now, nullptr, false);
+  const Json before = Json::parse(saved, is_shallow, false);
+  const Json after = Json::parse(now, is_shallow, false);
   if (!before.is_object() || !after.is_object()) {
     return saved == now ? "" : "the checkpoint does not say what it was made with";
   }

@@ -123,6 +123,12 @@ TEST(Checkpoints, SaysWhichOptionsDiffer) {
             "a was 1, is 2; c was nothing, is 0.5");
 }
 
+TEST(Checkpoints, OptionsThatNestWithoutEndDoNotExhaustTheStack) {
+  const std::size_t depth = 2'000'000;
+  const std::string saved = "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  EXPECT_THAT(identity_difference(saved, R"({"a":1})"), HasSubstr("is 1"));
+}
+
 TEST(CheckpointWriter, WritesTheLastOneAndReportsFailures) {
   const auto folder = TemporaryDirectory::create("checkpoints");
   {
