@@ -251,8 +251,9 @@ class Stranger {
  public:
   explicit Stranger(const std::string& ucx_address) : worker_(UcxWorker::create(2, kFrameBytes).value()) {
     ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     params.address = reinterpret_cast<const ucp_address_t*>(ucx_address.data());
+    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     EXPECT_EQ(ucp_ep_create(worker_->handle(), &params, &endpoint_), UCS_OK);
   }
   Stranger(const Stranger&) = delete;
