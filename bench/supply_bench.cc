@@ -17,6 +17,7 @@
 #include "rudder/core/aligned.h"
 #include "rudder/core/files.h"
 #include "rudder/core/gather.h"
+#include "rudder/core/secret.h"
 #include "rudder/dataplane/attach.h"
 #include "rudder/dataplane/host_service.h"
 #include "rudder/dataplane/plane.h"
@@ -32,12 +33,14 @@ constexpr NodeId kNodes = 240'000;
 constexpr std::size_t kFloats = 128;
 constexpr std::size_t kRowBytes = kFloats * sizeof(float);
 
-std::unique_ptr<Plane> make_plane(const graph::PartitionedGraph& parts, Rank rank, int socket) {
+std::unique_ptr<Plane> make_plane(const graph::PartitionedGraph& parts, const Secret& secret, Rank rank,
+                                  int socket) {
   SocketRendezvous rendezvous(socket, rank);
   PlaneOptions options;
   options.rank = rank;
   options.world = 2;
   options.host = "localhost";
+  options.secret = secret;
   return must(Plane::create(parts, must(transport::make_ucx_transport(rank, 2)), rendezvous, options));
 }
 
@@ -59,21 +62,23 @@ void wait_for_end(int socket) {
 }
 
 /// The owner of part 1, for the trainer's own buffer and for the service.
-[[noreturn]] void own(const graph::PartitionedGraph& parts, std::array<int, 2> sockets) {
+[[noreturn]] void own(const graph::PartitionedGraph& parts, const Secret& secret,
+                      std::array<int, 2> sockets) {
   pin(1);
   const graph::Part part = must(parts.open_part(1));
   std::vector<std::unique_ptr<Plane>> planes;
   for (const int socket : sockets) {
-    planes.push_back(make_plane(parts, 1, socket));
+    planes.push_back(make_plane(parts, secret, 1, socket));
     planes.back()->publish(0, part.features(), kRowBytes);
   }
   wait_for_end(sockets[0]);
   _exit(0);
 }
 
-[[noreturn]] void serve(const graph::PartitionedGraph& parts, int socket, const std::filesystem::path& name) {
+[[noreturn]] void serve(const graph::PartitionedGraph& parts, const Secret& secret, int socket,
+                        const std::filesystem::path& name) {
   pin(0);
-  const auto plane = make_plane(parts, 0, socket);
+  const auto plane = make_plane(parts, secret, 0, socket);
   ServiceOptions options;
   options.socket = name;
   options.buffer = keeping_nothing();
@@ -121,22 +126,23 @@ int run(int argc, char** argv) {
     }
   }
   const std::filesystem::path name = folder.path() / "service.sock";
+  const Secret secret;
   const pid_t owner = fork();
   if (owner == 0) {
     close(sockets[0][0]);
-    own(parts, {sockets[0][1], sockets[1][1]});
+    own(parts, secret, {sockets[0][1], sockets[1][1]});
   }
   const pid_t service = fork();
   if (service == 0) {
     close(sockets[0][0]);
-    serve(parts, sockets[1][0], name);
+    serve(parts, secret, sockets[1][0], name);
   }
   pin(0);
   close(sockets[0][1]);
   close(sockets[1][0]);
   close(sockets[1][1]);
   {
-    const auto plane = make_plane(parts, 0, sockets[0][0]);
+    const auto plane = make_plane(parts, secret, 0, sockets[0][0]);
     const auto buffer = must(HostBuffer::create(parts, std::array{PartId{0}}, *plane, endless(),
                                                 keeping_nothing(), private_row_memory()));
     const auto embedded = buffer->supply(0);

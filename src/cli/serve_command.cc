@@ -12,6 +12,7 @@
 
 #include "rudder/core/machine.h"
 #include "rudder/launch/rank_env.h"
+#include "rudder/launch/run_secret.h"
 #include "rudder/train/blas.h"
 #include "rudder/train/serve.h"
 
@@ -77,11 +78,14 @@ class Serve final : public Command {
       return Error{Errc::kInvalidArgument, "serve needs --socket PATH"};
     }
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
-    const train::RankInfo who{.rank = environment.rank,
-                              .world = environment.world,
-                              .master_address = environment.master_address,
-                              .master_port = environment.master_port,
-                              .host = host_};
+    train::RankInfo who{.rank = environment.rank,
+                        .world = environment.world,
+                        .master_address = environment.master_address,
+                        .master_port = environment.master_port,
+                        .host = host_};
+    if (who.world > 1) {
+      RUDDER_ASSIGN(who.secret, launch::run_secret_from_environment());
+    }
     stop_event = ::eventfd(0, EFD_CLOEXEC);
     if (stop_event < 0) {
       return Error{Errc::kResource, "no event descriptor: " + std::generic_category().message(errno)};

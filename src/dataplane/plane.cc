@@ -75,7 +75,8 @@ class Plane::Impl final : public transport::Receiver {
         transport_(std::move(transport)),
         sealed_(*transport_, handshake_, options_.world),
         fetcher_(book_, options_, names_, sealed_, pools_),
-        server_(book_.begin(options_.rank), book_.end(options_.rank), options_.deadline / 2, sealed_, pools_) {}
+        server_(book_.begin(options_.rank), book_.end(options_.rank), options_.deadline / 2, sealed_,
+                pools_) {}
   ~Impl() override {
     server_.stop();
     fetcher_.cancel(Error{Errc::kCancelled, "the data plane was shut down"});

@@ -86,6 +86,8 @@ Result<Meeting> meet(const ServeOptions& options, const RankInfo& who, const gra
     transport = std::move(transport::make_loopback_transports(1).front());
   } else {
     RUDDER_ASSIGN(met.rendezvous, make_tcp_rendezvous(who, deadline));
+    RUDDER_ASSIGN(met.rendezvous, transport::authenticate(std::move(met.rendezvous), who.secret, who.rank,
+                                                          who.world, Deadline::in(deadline)));
     RUDDER_ASSIGN(transport, transport::make_ucx_transport(who.rank, who.world));
   }
   if (options.link_bits_per_second > 0) {
@@ -99,7 +101,8 @@ Result<Meeting> meet(const ServeOptions& options, const RankInfo& who, const gra
                                                      .parts_each = static_cast<PartId>(host.parts.size()),
                                                      .host = who.host,
                                                      .deadline = deadline,
-                                                     .session = "host-dataplane"}));
+                                                     .session = "host-dataplane",
+                                                     .secret = who.secret}));
   std::vector<std::span<const std::byte>> rows;
   for (const graph::Part& part : host.parts) {
     rows.push_back(part.features());
