@@ -34,6 +34,8 @@ class Train final : public Command {
     add_buffer_option(options(), train_.buffer);
     add_schedule_options(options(), train_);
     add_model_options(options(), train_);
+    options().integer<std::uint32_t>("accumulate", train_.accumulate, 1, 1'000'000,
+                                     "Batches whose gradients make one optimizer step; steps count these");
     add_policy_settings(options(), train_.settings);
     add_pipeline_options(options(), train_);
     options().choice("transport", train_.transport, {"ucx", "loopback"},
@@ -50,7 +52,7 @@ class Train final : public Command {
         "checkpoint", train_.checkpoint_directory,
         "Folder for checkpoints; with one, SIGTERM and SIGINT in training end the run with one and code 0");
     options().integer<std::uint64_t>("checkpoint-steps", train_.checkpoint_steps, 0, std::uint64_t{1} << 40,
-                                     "Steps between checkpoints; 0: one after each epoch");
+                                     "Optimizer steps between checkpoints; 0: one after each epoch");
     options().integer<std::size_t>("checkpoint-keep", train_.checkpoint_keep, 1, 1'000'000,
                                    "Newest checkpoints to keep");
     options().toggle("resume", train_.resume,

@@ -69,6 +69,7 @@ class TorchLearner final : public Learner {
     const Adam adam{.learning_rate = rate_at(options_.learning_rate, steps_),
                     .weight_decay = options_.weight_decay};
     adam_step(adam, steps_, gradient(), mean_, square_, model_->parameters());
+    std::ranges::fill(gradient(), 0.0F);
   }
 
   LearnerState state() const override {
@@ -133,7 +134,6 @@ class TorchLearner final : public Learner {
   float forward_backward(const Lesson& lesson) {
     const at::AutoGradMode with_gradients(true);
     const sample::BatchKey& key = lesson.batch->key;
-    std::ranges::fill(gradient(), 0.0F);
     at::Tensor x = rows_as_tensor(lesson, options_.features, widened_);
     for (std::size_t k = 0; k < model_->layers(); ++k) {
       const sample::Mfg& mfg = lesson.batch->layers[k];

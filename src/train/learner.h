@@ -59,9 +59,10 @@ class Learner {
 
   [[nodiscard]] static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options);
 
-  /// Mean cross-entropy over the seeds; sets gradient() to `weight` times its derivative.
+  /// Mean cross-entropy over the seeds; adds `weight` times its derivative to gradient().
   [[nodiscard]] virtual Result<float> learn(const Lesson& lesson) = 0;
-  /// One Adam step along gradient(), which the caller may have summed over ranks and which is clipped.
+  /// One Adam step along gradient(), which the caller may have summed over ranks and which is clipped. The
+  /// gradient is zero afterwards, as it is at the start.
   virtual void update() = 0;
   [[nodiscard]] virtual LearnerState state() const = 0;
   /// Goes on from a state of a learner with the same options; an error when its sizes differ.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -26,14 +25,13 @@
 #include "train/collective.h"
 #include "train/evaluate.h"
 #include "train/learner.h"
-#include "train/neighborhood.h"
 #include "train/run_progress.h"
 #include "train/run_totals.h"
+#include "train/step_groups.h"
+#include "train/stepper.h"
 
 namespace rudder::train {
 namespace {
-
-constexpr std::size_t kBucketFloats = std::size_t{1} << 18;  // 1 MiB a gradient sum
 
 /// Training nodes of the part must have labels that the model can learn.
 Status check_labels(const graph::PartitionedGraph& graph, const graph::Part& part) {
@@ -62,13 +60,6 @@ std::string to_json(const EpochResult& epoch) {
   return object.dump();
 }
 
-/// What one epoch adds up on this rank.
-struct EpochSums {
-  metrics::StepTimes times;
-  cache::Counts counts;
-  dataplane::Transfer moved;
-};
-
 class RankRun {
  public:
   explicit RankRun(const RankSetting& setting)
@@ -92,7 +83,14 @@ class RankRun {
     RUDDER_TRY(meet(std::move(transport)));
     RUDDER_TRY(progress_->resume(*collective_, *learner_));
     RUDDER_TRY(start_feed());
-    while (!progress_->done() && !stopped_) {
+    stepper_.emplace(StepSetting{.options = options_,
+                                 .graph = graph_,
+                                 .schedule = *schedule_,
+                                 .learner = *learner_,
+                                 .collective = *collective_,
+                                 .progress = *progress_,
+                                 .stop = setting_.stop});
+    while (!progress_->done() && !stepper_->stopped()) {
       RUDDER_TRY(train_epoch());
     }
     return finish();
@@ -103,24 +101,24 @@ class RankRun {
     RUDDER_ASSIGN(part_, graph_.open_part(who_.rank));
     RUDDER_TRY(check_labels(graph_, *part_));
     RUDDER_ASSIGN(schedule_, make_schedule(graph_, options_));
-    LearnerOptions learning{
-        .model = options_.model,
-        .features = graph_.meta().features,
-        .hidden = options_.hidden,
-        .classes = static_cast<std::size_t>(graph_.meta().classes),
-        .layers = options_.fanout.size(),
-        .heads = options_.heads,
-        .learning_rate = {.peak = options_.learning_rate,
-                          .schedule = options_.schedule,
-                          .warmup_steps = options_.warmup_steps,
-                          .total_steps = schedule_->steps_per_epoch() * std::uint64_t{options_.epochs}},
-        .weight_decay = options_.weight_decay,
-        .clip_norm = options_.clip_norm,
-        .dropout = options_.dropout,
-        .seed = options_.seed,
-        .threads = options_.threads};
+    const StepGroups groups{.batches = schedule_->steps_per_epoch(), .group = options_.accumulate};
+    LearnerOptions learning{.model = options_.model,
+                            .features = graph_.meta().features,
+                            .hidden = options_.hidden,
+                            .classes = static_cast<std::size_t>(graph_.meta().classes),
+                            .layers = options_.fanout.size(),
+                            .heads = options_.heads,
+                            .learning_rate = {.peak = options_.learning_rate,
+                                              .schedule = options_.schedule,
+                                              .warmup_steps = options_.warmup_steps,
+                                              .total_steps = groups.steps_per_epoch() * options_.epochs},
+                            .weight_decay = options_.weight_decay,
+                            .clip_norm = options_.clip_norm,
+                            .dropout = options_.dropout,
+                            .seed = options_.seed,
+                            .threads = options_.threads};
     RUDDER_ASSIGN(learner_, Learner::create(learning));
-    progress_.emplace(options_, who_, graph_, schedule_->steps_per_epoch());
+    progress_.emplace(options_, who_, graph_, groups);
     RUDDER_TRY(progress_->open());
     if (!options_.run_directory.empty() && who_.rank == 0) {
       RUDDER_TRY(make_directories(options_.run_directory));
@@ -151,7 +149,7 @@ class RankRun {
   Status start_feed() {
     dataplane::FeedOptions feeding{.fanout = options_.fanout,
                                    .epochs = options_.epochs,
-                                   .first_step = progress_->next_step(),
+                                   .first_step = progress_->next_batch(),
                                    .batch = options_.batch,
                                    .threads = options_.threads};
     if (options_.record_accesses) {
@@ -194,12 +192,12 @@ class RankRun {
 
   /// The rest of the epoch at hand.
   Status train_epoch() {
-    EpochSums sums;
+    StepSums sums;
     const std::uint32_t epoch = progress_->epoch();
     TimePoint step_start = steady_clock().now();
     while (progress_->epoch() == epoch && !progress_->done()) {
-      RUDDER_ASSIGN(step_start, train_step(step_start, sums));
-      if (stopped_) {
+      RUDDER_ASSIGN(step_start, stepper_->step(*feed_, step_start, sums));
+      if (stepper_->stopped()) {
         return {};
       }
     }
@@ -231,90 +229,16 @@ class RankRun {
     return {};
   }
 
-  /// One step from `start` to the returned time.
-  Result<TimePoint> train_step(TimePoint start, EpochSums& sums) {
-    RUDDER_ASSIGN(dataplane::Batch batch, feed_->next());
-    const TimePoint fed = steady_clock().now();
-    RUDDER_ASSIGN(const float loss, learner_->learn(lesson_of(batch)));
-    const TimePoint learnt = steady_clock().now();
-    const bool stopping = setting_.stop != nullptr && setting_.stop->load(std::memory_order_relaxed);
-    const std::span<float> passengers = learner_->passengers();
-    passengers[0] = static_cast<float>(weight_of(batch)) * loss;
-    passengers[1] = stopping ? 1.0F : 0.0F;
-    RUDDER_TRY(sum_gradient());
-    const TimePoint summed = steady_clock().now();
-    if (passengers[1] > 0 && !options_.checkpoint_directory.empty()) {
-      stopped_ = true;
-      progress_->save(*learner_);
-      return summed;
-    }
-    if (passengers[1] > 0) {
-      return Error{Errc::kCancelled, fmt::format("stopped in epoch {}, step {}", batch.sampled.key.epoch,
-                                                 batch.sampled.key.batch)};
-    }
-    if (!std::isfinite(passengers[0])) {
-      return Error{
-          Errc::kInvalidData,
-          fmt::format(
-              "the loss of epoch {}, step {} is {}: the training diverges (a lower --learning-rate or "
-              "--clip-norm may help)",
-              batch.sampled.key.epoch, batch.sampled.key.batch, passengers[0])};
-    }
-    learner_->update();
-    note(batch, sums);
-    progress_->finish_step(loss, passengers[0], *learner_);
-    feed_->recycle(std::move(batch));
-    const TimePoint end = steady_clock().now();
-    sums.times += {.compute = to_seconds(learnt - fed) + to_seconds(end - summed),
-                   .all_reduce = to_seconds(summed - learnt),
-                   .stall = to_seconds(fed - start)};
-    return end;
-  }
-
-  Lesson lesson_of(const dataplane::Batch& batch) {
-    if (learner_->needs_degrees()) {
-      degrees_without_loops(graph_.topology(), batch.sampled.nodes, degrees_);
-    }
-    return {.batch = &batch.sampled,
-            .rows = batch.rows.data(),
-            .dtype = graph_.meta().dtype,
-            .degrees = degrees_,
-            .labels = batch.labels,
-            .weight = weight_of(batch)};
-  }
-
-  /// Local means weighted by their seeds add up to the mean over the global batch.
-  double weight_of(const dataplane::Batch& batch) const {
-    return static_cast<double>(batch.sampled.seeds) /
-           static_cast<double>(schedule_->total_seeds(batch.sampled.key.batch));
-  }
-
-  Status sum_gradient() {
-    const std::span<float> all = learner_->gradient_and_passengers();
-    for (std::size_t begin = 0; begin < all.size(); begin += kBucketFloats) {
-      RUDDER_TRY(collective_->start_sum(all.subspan(begin, std::min(kBucketFloats, all.size() - begin))));
-    }
-    return collective_->finish_sums();
-  }
-
-  void note(const dataplane::Batch& batch, EpochSums& sums) {
-    sums.counts += batch.counts;
-    sums.moved += batch.transfer;
-    result_.step_hit_rates.push_back(batch.counts.requests == 0
-                                         ? 1.0
-                                         : static_cast<double>(batch.counts.hits) /
-                                               static_cast<double>(batch.counts.requests));
-  }
-
   Status finish() {
     result_.world = who_.world;
     result_.blas = blas_kernels();
-    result_.stopped = stopped_;
+    result_.stopped = stepper_->stopped();
+    result_.step_hit_rates = stepper_->hit_rates();
     progress_->report(result_);
     RUDDER_ASSIGN(result_.model_digest, compare_replicas(*collective_, learner_->parameters()));
     RUDDER_ASSIGN(result_.by_rank, gather_counts(*collective_, run_counts_));
     RUDDER_TRY(gather_accesses());
-    if (options_.evaluate && !stopped_) {
+    if (options_.evaluate && !result_.stopped) {
       RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
       result_.evaluated = true;
       result_.val_accuracy = accuracy.val;
@@ -375,9 +299,8 @@ class RankRun {
   AccessRecord accesses_;                ///< filled by the feed
   std::vector<graph::Part> host_parts_;  ///< with a shared buffer, all of the host's
   std::unique_ptr<dataplane::BatchSource> feed_;
-  std::vector<float> degrees_;
   std::optional<RunProgress> progress_;
-  bool stopped_ = false;
+  std::optional<Stepper> stepper_;
   cache::Counts run_counts_;
   TrainResult result_;
   bool blamed_ = false;  ///< the error at hand names the failed ranks already
@@ -397,10 +320,10 @@ Status check_options(const TrainOptions& options, Rank world, const graph::Parti
                  fmt::format("fan-out '{}': give one positive number a layer, or -1 for all neighbours",
                              fmt::join(options.fanout, ","))};
   }
-  if (options.epochs == 0 || options.batch == 0 || options.threads == 0) {
+  if (options.epochs == 0 || options.batch == 0 || options.threads == 0 || options.accumulate == 0) {
     return Error{Errc::kInvalidArgument,
-                 fmt::format("epochs, batch and threads must be positive; got {}, {} and {}", options.epochs,
-                             options.batch, options.threads)};
+                 fmt::format("epochs, batch, threads and accumulate must be positive; got {}, {}, {} and {}",
+                             options.epochs, options.batch, options.threads, options.accumulate)};
   }
   if (!(options.deadline_seconds > 0)) {
     return Error{Errc::kInvalidArgument,

@@ -26,6 +26,7 @@ std::string identity_of(const TrainOptions& options, const RankInfo& who,
                                      {"heads", options.heads},
                                      {"fanout", options.fanout},
                                      {"batch", options.batch},
+                                     {"accumulate", options.accumulate},
                                      {"seed", options.seed},
                                      {"dropout", options.dropout},
                                      {"learning-rate", options.learning_rate},
@@ -75,11 +76,11 @@ Status agree(Collective& collective, const Status& mine) {
 }  // namespace
 
 RunProgress::RunProgress(const TrainOptions& options, const RankInfo& who,
-                         const graph::PartitionedGraph& graph, std::uint32_t steps_per_epoch)
+                         const graph::PartitionedGraph& graph, StepGroups groups)
     : options_(options),
       who_(who),
-      steps_(steps_per_epoch),
-      total_(std::uint64_t{options.epochs} * steps_per_epoch) {
+      groups_(groups),
+      total_(std::uint64_t{options.epochs} * groups.steps_per_epoch()) {
   state_.identity = identity_of(options, who, graph);
 }
 
@@ -89,10 +90,6 @@ Status RunProgress::open() {
                                                   !options_.resume));
   }
   return {};
-}
-
-std::uint32_t RunProgress::epoch() const noexcept {
-  return static_cast<std::uint32_t>(state_.next_step / steps_);
 }
 
 Result<bool> RunProgress::read_newest() {
@@ -106,14 +103,15 @@ Result<bool> RunProgress::read_newest() {
     return Error{Errc::kInvalidArgument,
                  fmt::format("{}: the checkpoint is of another run: {}", folder, other)};
   }
-  const std::uint64_t finished = newest->next_step / steps_;
+  const std::uint64_t finished = newest->next_step / groups_.steps_per_epoch();
   if (newest->next_step > total_ || newest->losses.size() != newest->next_step ||
       newest->epochs.size() != finished) {
     return Error{
         Errc::kInvalidData,
         fmt::format("{}: the checkpoint is at step {} with {} losses and {} epochs; the run has {} steps, {} "
                     "an epoch",
-                    folder, newest->next_step, newest->losses.size(), newest->epochs.size(), total_, steps_)};
+                    folder, newest->next_step, newest->losses.size(), newest->epochs.size(), total_,
+                    groups_.steps_per_epoch())};
   }
   state_ = std::move(*newest);
   log_info(fmt::format("{}: going on at step {} of {}", folder, state_.next_step, total_));
@@ -163,9 +161,9 @@ void RunProgress::finish_step(float loss, float global_loss, const Learner& lear
   state_.losses.push_back(loss);
   state_.epoch_loss += static_cast<double>(global_loss);
   ++state_.next_step;
-  const bool last = state_.next_step % steps_ == 0;
+  const bool last = step_in_epoch() == 0;
   if (last) {
-    last_mean_ = state_.epoch_loss / steps_;
+    last_mean_ = state_.epoch_loss / static_cast<double>(groups_.steps_per_epoch());
     state_.epoch_loss = 0;
   } else if (options_.checkpoint_steps > 0 && state_.next_step % options_.checkpoint_steps == 0) {
     save(learner);

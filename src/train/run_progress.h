@@ -14,6 +14,7 @@
 #include "train/checkpoint.h"
 #include "train/collective.h"
 #include "train/learner.h"
+#include "train/step_groups.h"
 
 namespace rudder::train {
 
@@ -22,7 +23,7 @@ class RunProgress {
  public:
   /// Referents outlive it.
   RunProgress(const TrainOptions& options, const RankInfo& who, const graph::PartitionedGraph& graph,
-              std::uint32_t steps_per_epoch);
+              StepGroups groups);
 
   /// Makes the checkpoint folder ready; rank 0's part.
   [[nodiscard]] Status open();
@@ -30,11 +31,19 @@ class RunProgress {
   /// rank 0's checkpoint is of another run (with the options that differ) or cannot be read.
   [[nodiscard]] Status resume(Collective& collective, Learner& learner);
 
-  [[nodiscard]] std::uint64_t next_step() const noexcept { return state_.next_step; }
-  [[nodiscard]] std::uint32_t epoch() const noexcept;
+  /// Of the step at hand: its first batch within the run and within its epoch, and how many it has.
+  [[nodiscard]] std::uint64_t next_batch() const noexcept { return groups_.first_in_run(state_.next_step); }
+  [[nodiscard]] std::uint32_t first_batch_in_epoch() const noexcept {
+    return groups_.first_in_epoch(state_.next_step);
+  }
+  [[nodiscard]] std::uint32_t batches() const noexcept { return groups_.size(state_.next_step); }
+  [[nodiscard]] std::uint64_t step_in_epoch() const noexcept {
+    return state_.next_step % groups_.steps_per_epoch();
+  }
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return groups_.epoch(state_.next_step); }
   [[nodiscard]] bool done() const noexcept { return state_.next_step >= total_; }
 
-  /// A step's losses: of this rank's seeds, and of the global batch. Saves when it is time.
+  /// A step's mean losses: over this rank's seeds, and over those of all ranks. Saves when it is time.
   void finish_step(float loss, float global_loss, const Learner& learner);
   /// Mean of the global losses of the epoch whose last step was finished last.
   [[nodiscard]] double mean_loss_of_last_epoch() const noexcept { return last_mean_; }
@@ -51,7 +60,7 @@ class RunProgress {
 
   const TrainOptions& options_;
   const RankInfo& who_;
-  const std::uint32_t steps_;
+  const StepGroups groups_;
   const std::uint64_t total_;
   Checkpoint state_;  ///< but for the learner's part
   double last_mean_ = 0;

@@ -199,6 +199,21 @@ TEST(Learner, StartsFromValuesThatDependOnTheSeedAlone) {
   EXPECT_FALSE(same_bits(copy(first->parameters()), copy(other->parameters())));
 }
 
+TEST(Learner, AddsUpGradientsUntilTheUpdate) {
+  const Case data(9, 20, 40, 6, 3);
+  const auto learner = make_learner({.features = 6, .hidden = 8, .classes = 3, .dropout = 0});
+  Lesson lesson = data.lesson();
+  ASSERT_TRUE(learner->learn(lesson).ok());
+  const std::vector<float> once = copy(learner->gradient());
+  lesson.weight = 0.5;
+  ASSERT_TRUE(learner->learn(lesson).ok());
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    ASSERT_FLOAT_EQ(learner->gradient()[i], 1.5F * once[i]) << "parameter " << i;
+  }
+  learner->update();
+  EXPECT_EQ(std::ranges::count(learner->gradient(), 0.0F), static_cast<std::ptrdiff_t>(once.size()));
+}
+
 TEST(Learner, DrawsAnotherDropoutMaskForEveryEpochBatchAndRank) {
   Case data(9, 20, 40, 6, 3);
   const auto learner = make_learner({.features = 6, .hidden = 64, .classes = 3});

@@ -22,13 +22,17 @@
 
 #include "train/free_port.h"
 #include "train/planted_case.h"
+#include "train/small_run.h"
 
 namespace rudder::train {
 namespace {
 
 using ::testing::AllOf;
+using testing::error_of;
 using ::testing::HasSubstr;
+using testing::interrupted;
 using testing::PlantedCase;
+using testing::train_all;
 
 /// One graph for all tests of the program.
 PlantedCase& planted() {
@@ -37,31 +41,7 @@ PlantedCase& planted() {
 }
 
 TrainOptions small_run(PartId parts) {
-  TrainOptions options;
-  options.partition = planted().partition(parts);
-  options.hidden = 16;
-  options.fanout = {5, 5};
-  options.batch = 40;
-  options.epochs = 3;
-  options.learning_rate = 0.01;
-  options.transport = "loopback";
-  options.evaluate = false;
-  return options;
-}
-
-TrainResult train_all(const TrainOptions& options, Rank world) {
-  auto result = train(options, {.world = world, .host = "here"}, {}, nullptr);
-  if (!result.ok()) {
-    ADD_FAILURE() << result.error().message;
-    return {};
-  }
-  return std::move(result).value();
-}
-
-Error error_of(const TrainOptions& options, const RankInfo& who) {
-  auto result = train(options, who, {}, nullptr);
-  EXPECT_FALSE(result.ok());
-  return result.ok() ? Error{} : result.error();
+  return testing::small_run(planted().partition(parts));
 }
 
 class TrainerOf : public ::testing::TestWithParam<const char*> {};
@@ -104,15 +84,6 @@ TEST(Trainer, PolicyDepthThreadsAndLinkNeverChangeALossOrTheModel) {
   expect_same("shaped link");
 }
 
-/// A run that is asked to stop when an epoch is done.
-TrainResult interrupted(TrainOptions options, std::uint32_t after_epoch) {
-  std::atomic<bool> stop = false;
-  const auto listener = [&](const EpochResult& epoch) { stop = epoch.epoch == after_epoch; };
-  auto result = train(options, {.world = 2, .host = "here"}, listener, &stop);
-  EXPECT_TRUE(result.ok()) << result.error().message;
-  return result.ok() ? std::move(result).value() : TrainResult{};
-}
-
 class Resume : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Resume, GoesOnBitForBit) {
@@ -128,13 +99,13 @@ TEST_P(Resume, GoesOnBitForBit) {
   options.checkpoint_directory = folder->path() / "run";
   options.checkpoint_steps = GetParam();
   options.resume = true;  // nothing there: from the beginning
-  const TrainResult first = interrupted(options, 1);
+  const TrainResult first = interrupted(options, 2, 1);
   EXPECT_TRUE(first.stopped);
   EXPECT_FALSE(first.evaluated);
   EXPECT_EQ(first.epochs.size(), 2U);
   options.policy = "lru";  // decides no loss
   options.threads = 2;
-  const TrainResult second = interrupted(options, 3);
+  const TrainResult second = interrupted(options, 2, 3);
   EXPECT_TRUE(second.stopped);
   const TrainResult last = train_all(options, 2);
   EXPECT_FALSE(last.stopped);

@@ -29,10 +29,11 @@ struct TrainOptions {
   std::size_t heads = 4;  ///< gat: heads of hidden layers; hidden is per layer, divided among heads
   std::vector<int> fanout = {25, 10};  ///< hops from the seeds outwards; its length is the number of layers
   std::size_t batch = 512;             ///< seeds a step of each rank
+  std::uint32_t accumulate = 1;        ///< batches an optimizer step learns from
   std::uint32_t epochs = 5;
   double learning_rate = 0.003;       ///< the highest of the run
   std::string schedule = "constant";  ///< of the learning rate: constant, cosine, linear
-  std::uint64_t warmup_steps = 0;     ///< steps in which the learning rate grows linearly
+  std::uint64_t warmup_steps = 0;     ///< optimizer steps in which the learning rate grows linearly
   double weight_decay = 0;            ///< AdamW's
   double clip_norm = 0;               ///< largest norm of the gradient; 0: no limit
   double dropout = 0.5;
@@ -50,8 +51,8 @@ struct TrainOptions {
   bool record_accesses = false;                ///< fill TrainResult::accesses
   std::filesystem::path run_directory;         ///< gets metrics.jsonl, a line an epoch; empty: none
   std::filesystem::path checkpoint_directory;  ///< rank 0 writes checkpoints there; empty: none
-  std::uint64_t checkpoint_steps = 0;          ///< steps between checkpoints; 0: one after each epoch
-  std::size_t checkpoint_keep = 3;             ///< newest ones kept
+  std::uint64_t checkpoint_steps = 0;  ///< optimizer steps between checkpoints; 0: one after each epoch
+  std::size_t checkpoint_keep = 3;     ///< newest ones kept
   bool resume = false;  ///< go on from the newest checkpoint; from the start when there is none
 };
 
@@ -59,7 +60,7 @@ struct TrainOptions {
 /// add up.
 struct EpochResult {
   std::uint32_t epoch = 0;
-  double loss = 0;  ///< mean over the epoch's steps of the global batch's mean loss
+  double loss = 0;  ///< mean over the epoch's optimizer steps of the mean loss over their seeds on all ranks
   double seconds = 0, compute_seconds = 0, all_reduce_seconds = 0, stall_seconds = 0;
   std::uint64_t requests = 0, hits = 0, fetched = 0, payload_bytes = 0, wire_bytes = 0, messages = 0;
 };
@@ -73,7 +74,7 @@ struct TrainResult {
   Rank world = 1;
   std::vector<EpochResult> epochs;
   std::vector<RankCounts> by_rank;     ///< whole run
-  std::vector<double> step_losses;     ///< rank 0's local mean loss a step
+  std::vector<double> step_losses;     ///< mean over rank 0's seeds of an optimizer step
   std::vector<double> step_hit_rates;  ///< rank 0's hits / requests a step (1 when nothing was requested)
   /// Distinct remote rows by rank and step, on rank 0 and only when asked for (1-2 bytes a row travel at the
   /// end).
@@ -82,7 +83,7 @@ struct TrainResult {
   std::string checkpoint_failure;  ///< why the last checkpoint could not be written; empty: it was
   bool evaluated = false;          ///< whether the accuracies were measured
   double val_accuracy = 0, test_accuracy = 0;
-  std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of every step's loss on rank 0
+  std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of step_losses
   std::string model_digest;          ///< SHA-256 over the final parameters: equal on all ranks
   std::uint64_t peak_rss_bytes = 0;  ///< largest of all ranks
   std::string blas;                  ///< kernels in use

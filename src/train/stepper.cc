@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/stepper.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "train/neighborhood.h"
+
+namespace rudder::train {
+namespace {
+
+constexpr std::size_t kBucketFloats = std::size_t{1} << 18;  // 1 MiB a gradient sum
+
+}  // namespace
+
+Result<TimePoint> Stepper::step(dataplane::BatchSource& feed, TimePoint start, StepSums& sums) {
+  Group group;
+  RUDDER_ASSIGN(const TimePoint learnt, learn(feed, start, sums, group));
+  Learner& learner = setting_.learner;
+  const bool stopping = setting_.stop != nullptr && setting_.stop->load(std::memory_order_relaxed);
+  const std::span<float> passengers = learner.passengers();
+  passengers[0] = static_cast<float>(group.global_loss);
+  passengers[1] = stopping ? 1.0F : 0.0F;
+  RUDDER_TRY(sum_gradient());
+  const TimePoint summed = steady_clock().now();
+  sums.times.all_reduce += to_seconds(summed - learnt);
+  if (passengers[1] > 0 && !setting_.options.checkpoint_directory.empty()) {
+    stopped_ = true;
+    setting_.progress.save(learner);
+    return summed;
+  }
+  if (passengers[1] > 0) {
+    return Error{Errc::kCancelled, fmt::format("stopped in epoch {}, step {}", setting_.progress.epoch(),
+                                               setting_.progress.step_in_epoch())};
+  }
+  RUDDER_TRY(check(passengers[0]));
+  learner.update();
+  hit_rates_.push_back(group.counts.requests == 0 ? 1.0
+                                                  : static_cast<double>(group.counts.hits) /
+                                                        static_cast<double>(group.counts.requests));
+  setting_.progress.finish_step(static_cast<float>(group.loss / group.seeds), passengers[0], learner);
+  const TimePoint end = steady_clock().now();
+  sums.times.compute += to_seconds(end - summed);
+  return end;
+}
+
+Result<TimePoint> Stepper::learn(dataplane::BatchSource& feed, TimePoint start, StepSums& sums,
+                                 Group& group) {
+  const std::uint32_t first = setting_.progress.first_batch_in_epoch();
+  const std::uint32_t end = first + setting_.progress.batches();
+  double total = 0;  // seeds of the group on all ranks
+  for (std::uint32_t b = first; b < end; ++b) {
+    total += static_cast<double>(setting_.schedule.total_seeds(b));
+  }
+  for (std::uint32_t b = first; b < end; ++b) {
+    RUDDER_ASSIGN(dataplane::Batch batch, feed.next());
+    const TimePoint fed = steady_clock().now();
+    const auto seeds = static_cast<double>(batch.sampled.seeds);
+    RUDDER_ASSIGN(const float loss, setting_.learner.learn(lesson_of(batch, seeds / total)));
+    group.loss += seeds * static_cast<double>(loss);
+    group.seeds += seeds;
+    group.global_loss += seeds / total * static_cast<double>(loss);
+    group.counts += batch.counts;
+    sums.counts += batch.counts;
+    sums.moved += batch.transfer;
+    feed.recycle(std::move(batch));
+    const TimePoint learnt = steady_clock().now();
+    sums.times += {.compute = to_seconds(learnt - fed), .stall = to_seconds(fed - start)};
+    start = learnt;
+  }
+  return start;
+}
+
+Lesson Stepper::lesson_of(const dataplane::Batch& batch, double weight) {
+  if (setting_.learner.needs_degrees()) {
+    degrees_without_loops(setting_.graph.topology(), batch.sampled.nodes, degrees_);
+  }
+  return {.batch = &batch.sampled,
+          .rows = batch.rows.data(),
+          .dtype = setting_.graph.meta().dtype,
+          .degrees = degrees_,
+          .labels = batch.labels,
+          .weight = weight};
+}
+
+Status Stepper::sum_gradient() {
+  const std::span<float> all = setting_.learner.gradient_and_passengers();
+  for (std::size_t begin = 0; begin < all.size(); begin += kBucketFloats) {
+    RUDDER_TRY(
+        setting_.collective.start_sum(all.subspan(begin, std::min(kBucketFloats, all.size() - begin))));
+  }
+  return setting_.collective.finish_sums();
+}
+
+Status Stepper::check(float loss) const {
+  if (std::isfinite(loss)) {
+    return {};
+  }
+  return Error{Errc::kInvalidData,
+               fmt::format("the loss of epoch {}, step {} is {}: the training diverges (a lower "
+                           "--learning-rate or --clip-norm may help)",
+                           setting_.progress.epoch(), setting_.progress.step_in_epoch(), loss)};
+}
+
+}  // namespace rudder::train
