@@ -12,13 +12,15 @@ namespace {
 
 Json epoch_json(const train::EpochResult& epoch) {
   Json object;
-  train::for_each_field(epoch, [&](const char* name, auto field) { object[name] = field; });
+  train::for_each_field(epoch,
+                        [&](const char* name, const auto& field) { train::put_field(object[name], field); });
   return object;
 }
 
 train::EpochResult epoch_from(const Json& object) {
   train::EpochResult epoch;
-  train::for_each_field(epoch, [&](const char* name, auto& field) { object.at(name).get_to(field); });
+  train::for_each_field(epoch,
+                        [&](const char* name, auto& field) { train::get_field(object.at(name), field); });
   return epoch;
 }
 
@@ -36,6 +38,9 @@ Json train_json(const train::TrainResult& result) {
           {"epochs", std::move(epochs)},
           {"val_accuracy", result.evaluated ? Json(result.val_accuracy) : Json()},
           {"test_accuracy", result.evaluated ? Json(result.test_accuracy) : Json()},
+          {"best_epoch", result.best_epoch ? Json(*result.best_epoch) : Json()},
+          {"best_val_accuracy", result.best_epoch ? Json(result.best_val_accuracy) : Json()},
+          {"stopped_early", result.stopped_early},
           {"loss_digest", result.loss_digest},
           {"peak_rss_bytes", result.peak_rss_bytes}};
 }
@@ -84,6 +89,11 @@ Result<train::TrainResult> read_run_result(const std::filesystem::path& run) {
       object.at("val_accuracy").get_to(result.val_accuracy);
       object.at("test_accuracy").get_to(result.test_accuracy);
     }
+    train::get_field(object.at("best_epoch"), result.best_epoch);
+    if (result.best_epoch) {
+      object.at("best_val_accuracy").get_to(result.best_val_accuracy);
+    }
+    object.at("stopped_early").get_to(result.stopped_early);
     object.at("loss_digest").get_to(result.loss_digest);
     object.at("model_digest").get_to(result.model_digest);
     object.at("peak_rss_bytes").get_to(result.peak_rss_bytes);

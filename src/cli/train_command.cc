@@ -46,6 +46,14 @@ class Train final : public Command {
     options().path(
         "attach", train_.attach,
         "Socket of this host's rudder serve, whose buffer, policy and depth are used instead of own ones");
+    options().integer<std::uint32_t>(
+        "evaluate-every", train_.evaluate_every, 0, 1'000'000,
+        "Epochs between evaluations on the validation nodes; 0: 1 with --patience, else none before the end");
+    options().integer<std::uint32_t>(
+        "patience", train_.patience, 0, 1'000'000,
+        "Epochs without a better validation accuracy that end the run, with the best model; 0: none do");
+    options().real("min-delta", train_.min_delta, 0, 1,
+                   "A better validation accuracy exceeds the best so far by more than this");
     options().toggle("no-evaluation", skip_evaluation_, "Do not compute validation and test accuracy");
     options().path("run", train_.run_directory, "Run folder: run.json, metrics.jsonl, result.json");
     options().path(
@@ -74,6 +82,9 @@ class Train final : public Command {
       return Error{Errc::kInvalidArgument, "--trace holds whole runs; it does not go with --resume"};
     }
     RUDDER_TRY(check_attach());
+    if (train_.patience > 0 && !trace_.empty()) {
+      return Error{Errc::kInvalidArgument, "--trace holds whole runs; it does not go with --patience"};
+    }
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
     train::RankInfo who{.rank = environment.rank,
                         .world = environment.world,
@@ -103,9 +114,10 @@ class Train final : public Command {
     const auto listener = [&](const train::EpochResult& epoch) {
       say(fmt::format(
           "epoch {}: loss {:.4f}, {:.3f} s (compute {:.3f}, all-reduce {:.3f}, stall {:.3f}), hits {} of {}, "
-          "fetched {}",
+          "fetched {}{}",
           epoch.epoch, epoch.loss, epoch.seconds, epoch.compute_seconds, epoch.all_reduce_seconds,
-          epoch.stall_seconds, epoch.hits, epoch.requests, epoch.fetched));
+          epoch.stall_seconds, epoch.hits, epoch.requests, epoch.fetched,
+          epoch.val_accuracy ? fmt::format("; validation accuracy {:.4f}", *epoch.val_accuracy) : ""));
     };
     RUDDER_ASSIGN(const train::TrainResult result, train::train(train_, who, listener, &stop_requested));
     if (!first) {
@@ -118,6 +130,11 @@ class Train final : public Command {
       say(fmt::format("stopped after {} steps; --resume goes on from there", result.step_losses.size()));
     } else if (!trace_.empty()) {
       RUDDER_TRY(write_trace(result));
+    }
+    if (result.best_epoch) {
+      say(fmt::format("{}best epoch {}, with validation accuracy {:.4f}",
+                      result.stopped_early ? "out of patience; " : "", *result.best_epoch,
+                      result.best_val_accuracy));
     }
     if (!result.checkpoint_failure.empty()) {
       say("rudder: the last checkpoint could not be written: " + result.checkpoint_failure);

@@ -2,7 +2,6 @@
 #include "train/checkpoint.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -27,7 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kMagic = "RUDDERCK";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kFixed = 16;  // magic, version, header's length
 constexpr std::size_t kDigest = 32;
 constexpr std::size_t kMostHeader = std::size_t{64} << 20;
@@ -42,15 +41,23 @@ Error invalid(const std::string& where, std::string_view what) {
 /// The arrays of a file, in order.
 template <class Kind>
 auto arrays_of(Kind& checkpoint) {
-  return std::array{&checkpoint.learner.parameters, &checkpoint.learner.mean, &checkpoint.learner.square,
-                    &checkpoint.losses};
+  std::vector arrays = {&checkpoint.learner.parameters, &checkpoint.learner.mean, &checkpoint.learner.square};
+  if (checkpoint.best) {
+    arrays.push_back(&checkpoint.best->parameters);
+  }
+  arrays.push_back(&checkpoint.losses);
+  return arrays;
 }
 
 std::string header_text(const Checkpoint& checkpoint) {
   Json epochs = Json::array();
   for (const EpochResult& epoch : checkpoint.epochs) {
     Json& object = epochs.emplace_back();
-    for_each_field(epoch, [&](const char* name, auto field) { object[name] = field; });
+    for_each_field(epoch, [&](const char* name, const auto& field) { put_field(object[name], field); });
+  }
+  Json best;
+  if (checkpoint.best) {
+    best = {{"epoch", checkpoint.best->epoch}, {"accuracy", checkpoint.best->accuracy}};
   }
   const Json header = {{"identity", checkpoint.identity},
                        {"next_step", checkpoint.next_step},
@@ -58,6 +65,7 @@ std::string header_text(const Checkpoint& checkpoint) {
                        {"epoch_loss", checkpoint.epoch_loss},
                        {"parameters", checkpoint.learner.parameters.size()},
                        {"losses", checkpoint.losses.size()},
+                       {"best", std::move(best)},
                        {"epochs", std::move(epochs)}};
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
@@ -80,19 +88,23 @@ Status read_header(std::string_view text, std::size_t array_bytes, Checkpoint& o
     header.at("epoch_loss").get_to(out.epoch_loss);
     const auto parameters = header.at("parameters").get<std::uint64_t>();
     const auto losses = header.at("losses").get<std::uint64_t>();
+    if (const Json& best = header.at("best"); !best.is_null()) {
+      out.best = {.epoch = best.at("epoch").get<std::uint32_t>(),
+                  .accuracy = best.at("accuracy").get<double>()};
+    }
     const std::uint64_t room = array_bytes / sizeof(float);
-    if (parameters > room || losses > room || 3 * parameters + losses != room ||
+    const std::uint64_t models = out.best ? 4 : 3;
+    if (parameters > room || losses > room || models * parameters + losses != room ||
         array_bytes % sizeof(float) != 0) {
       return invalid(where, fmt::format("{} bytes of arrays for {} parameters and {} losses", array_bytes,
                                         parameters, losses));
     }
-    for (std::vector<float>* array : {&out.learner.parameters, &out.learner.mean, &out.learner.square}) {
-      array->resize(parameters);
+    for (std::vector<float>* array : arrays_of(out)) {
+      array->resize(array == &out.losses ? losses : parameters);
     }
-    out.losses.resize(losses);
     for (const Json& object : header.at("epochs")) {
       EpochResult epoch;
-      for_each_field(epoch, [&](const char* name, auto& field) { object.at(name).get_to(field); });
+      for_each_field(epoch, [&](const char* name, auto& field) { get_field(object.at(name), field); });
       out.epochs.push_back(epoch);
     }
   } catch (const Json::exception& error) {

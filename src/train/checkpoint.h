@@ -2,7 +2,8 @@
 // What a run needs to go on as if it had never ended, in files that are whole or absent.
 //
 // checkpoint-STEP.rck: "RUDDERCK", u32 version, u32 bytes of the header, the header (JSON, padded with spaces
-// to a multiple of 8), f32 arrays (parameters, mean, square, losses), SHA-256 of all before. Little-endian.
+// to a multiple of 8), f32 arrays (parameters, mean, square, the best
+// epoch's parameters if there is one, losses), SHA-256 of all before. Little-endian.
 #pragma once
 
 #include <condition_variable>
@@ -23,14 +24,22 @@
 
 namespace rudder::train {
 
+/// The best of the epochs that were evaluated in training.
+struct BestEpoch {
+  std::uint32_t epoch = 0;
+  double accuracy = 0;                 ///< on the validation nodes
+  std::vector<float> parameters = {};  ///< after it
+};
+
 /// Everything else (batches, neighbours, dropout) is a function of the options and the position.
 struct Checkpoint {
   std::string identity;  ///< what decides the losses, as a JSON object; another one cannot go on from here
-  std::uint64_t next_step = 0;  ///< steps of the run that are done
+  std::uint64_t next_step = 0;  ///< optimizer steps of the run that are done
   LearnerState learner = {};
   std::vector<float> losses;        ///< rank 0's, of every step done
   double epoch_loss = 0;            ///< global losses of the unfinished epoch, summed
   std::vector<EpochResult> epochs;  ///< finished
+  std::optional<BestEpoch> best = std::nullopt;
 };
 
 [[nodiscard]] std::vector<std::byte> encode_checkpoint(const Checkpoint& checkpoint);

@@ -169,7 +169,7 @@ Result<Accuracy> evaluate(const graph::PartitionedGraph& graph, const graph::Par
   evaluation.count(graph.test(part.id()), judged, outputs, counts[2], counts[3]);
   // Also the sign that nobody pulls any more.
   RUDDER_TRY(collective.sum(std::span<std::uint64_t>(counts)));
-  return Accuracy{share(counts[0], counts[1]), share(counts[2], counts[3])};
+  return Accuracy{share(counts[0], counts[1]), share(counts[2], counts[3]), counts[1] > 0};
 }
 
 }  // namespace rudder::train

@@ -16,6 +16,7 @@ namespace rudder::train {
 struct Accuracy {
   double val = 0;
   double test = 0;
+  bool val_judged = false;  ///< whether there was a label to judge `val` by
 };
 
 struct EvaluationOptions {

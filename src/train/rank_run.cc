@@ -54,9 +54,26 @@ Result<sample::Schedule> make_schedule(const graph::PartitionedGraph& graph, con
   return sample::Schedule::create(options.seed, options.batch, std::move(train));
 }
 
+Status check_evaluation(const TrainOptions& options, const graph::PartitionedGraph& graph) {
+  const bool in_training = options.epochs_between_evaluations() > 0;
+  if (in_training && !options.evaluate) {
+    return Error{Errc::kInvalidArgument, "--patience and --evaluate-every do not go with --no-evaluation"};
+  }
+  if (in_training && graph.meta().val == 0) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{}: no validation nodes to judge epochs by", graph.directory().string())};
+  }
+  if (!(options.min_delta >= 0) || (options.min_delta > 0 && !in_training)) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("--min-delta {}: must be positive, and needs --patience or --evaluate-every",
+                             options.min_delta)};
+  }
+  return {};
+}
+
 std::string to_json(const EpochResult& epoch) {
   nlohmann::ordered_json object;
-  for_each_field(epoch, [&](const char* name, auto field) { object[name] = field; });
+  for_each_field(epoch, [&](const char* name, const auto& field) { put_field(object[name], field); });
   return object.dump();
 }
 
@@ -206,18 +223,21 @@ class RankRun {
                                            sums.moved.wire_bytes, sums.moved.messages};
     RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(totals)));
     RUDDER_ASSIGN(const metrics::StepTimes times, longest_stall(*collective_, sums.times));
-    const EpochResult result{.epoch = epoch,
-                             .loss = progress_->mean_loss_of_last_epoch(),
-                             .seconds = times.total(),
-                             .compute_seconds = times.compute,
-                             .all_reduce_seconds = times.all_reduce,
-                             .stall_seconds = times.stall,
-                             .requests = totals[0],
-                             .hits = totals[1],
-                             .fetched = totals[2],
-                             .payload_bytes = totals[3],
-                             .wire_bytes = totals[4],
-                             .messages = totals[5]};
+    EpochResult result{.epoch = epoch,
+                       .loss = progress_->mean_loss_of_last_epoch(),
+                       .seconds = times.total(),
+                       .compute_seconds = times.compute,
+                       .all_reduce_seconds = times.all_reduce,
+                       .stall_seconds = times.stall,
+                       .requests = totals[0],
+                       .hits = totals[1],
+                       .fetched = totals[2],
+                       .payload_bytes = totals[3],
+                       .wire_bytes = totals[4],
+                       .messages = totals[5]};
+    if (progress_->evaluates()) {
+      RUDDER_TRY(evaluate_epoch(result));
+    }
     progress_->finish_epoch(result, *learner_);
     run_counts_ += sums.counts;
     if (metrics_) {
@@ -229,12 +249,27 @@ class RankRun {
     return {};
   }
 
+  Status evaluate_epoch(EpochResult& result) {
+    const TimePoint start = steady_clock().now();
+    RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
+    if (!accuracy.val_judged) {
+      return Error{Errc::kInvalidData, fmt::format("{}: no validation node has a label to judge epochs by",
+                                                   graph_.directory().string())};
+    }
+    result.val_accuracy = accuracy.val;
+    result.evaluation_seconds = to_seconds(steady_clock().now() - start);
+    return {};
+  }
+
   Status finish() {
     result_.world = who_.world;
     result_.blas = blas_kernels();
     result_.stopped = stepper_->stopped();
     result_.step_hit_rates = stepper_->hit_rates();
     progress_->report(result_);
+    if (!result_.stopped) {
+      progress_->take_best(*learner_);
+    }
     RUDDER_ASSIGN(result_.model_digest, compare_replicas(*collective_, learner_->parameters()));
     RUDDER_ASSIGN(result_.by_rank, gather_counts(*collective_, run_counts_));
     RUDDER_TRY(gather_accesses());
@@ -329,6 +364,7 @@ Status check_options(const TrainOptions& options, Rank world, const graph::Parti
     return Error{Errc::kInvalidArgument,
                  fmt::format("deadline of {} s: must be positive", options.deadline_seconds)};
   }
+  RUDDER_TRY(check_evaluation(options, graph));
   RUDDER_TRY(cache::find_policy(options.policy));
   RUDDER_TRY(cache::parse_buffer_size(options.buffer));
   return {};

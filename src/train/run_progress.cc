@@ -15,7 +15,7 @@
 namespace rudder::train {
 namespace {
 
-/// Everything that a loss depends on.
+/// Everything that a loss or the choice of the best epoch depends on.
 std::string identity_of(const TrainOptions& options, const RankInfo& who,
                         const graph::PartitionedGraph& graph) {
   nlohmann::ordered_json identity = {{"graph", graph.graph_digest()},
@@ -33,7 +33,9 @@ std::string identity_of(const TrainOptions& options, const RankInfo& who,
                                      {"schedule", options.schedule},
                                      {"warmup-steps", options.warmup_steps},
                                      {"weight-decay", options.weight_decay},
-                                     {"clip-norm", options.clip_norm}};
+                                     {"clip-norm", options.clip_norm},
+                                     {"evaluate-every", options.epochs_between_evaluations()},
+                                     {"min-delta", options.min_delta}};
   if (options.schedule != "constant") {
     identity["epochs"] = options.epochs;  // where a falling rate ends
   }
@@ -105,7 +107,7 @@ Result<bool> RunProgress::read_newest() {
   }
   const std::uint64_t finished = newest->next_step / groups_.steps_per_epoch();
   if (newest->next_step > total_ || newest->losses.size() != newest->next_step ||
-      newest->epochs.size() != finished) {
+      newest->epochs.size() != finished || (newest->best && newest->best->epoch >= finished)) {
     return Error{
         Errc::kInvalidData,
         fmt::format("{}: the checkpoint is at step {} with {} losses and {} epochs; the run has {} steps, {} "
@@ -144,8 +146,13 @@ Status RunProgress::resume(Collective& collective, Learner& learner) {
 }
 
 Status RunProgress::share(Collective& collective, bool found) {
-  std::vector<std::uint64_t> position = {found ? state_.next_step : 0, state_.learner.updates,
-                                         std::bit_cast<std::uint64_t>(state_.epoch_loss)};
+  const BestEpoch best = state_.best.value_or(BestEpoch{});
+  std::vector<std::uint64_t> position = {found ? state_.next_step : 0,
+                                         state_.learner.updates,
+                                         std::bit_cast<std::uint64_t>(state_.epoch_loss),
+                                         std::uint64_t{state_.best.has_value()},
+                                         best.epoch,
+                                         std::bit_cast<std::uint64_t>(best.accuracy)};
   RUDDER_TRY(broadcast(collective, position));
   state_.next_step = position[0];
   state_.learner.updates = position[1];
@@ -153,6 +160,14 @@ Status RunProgress::share(Collective& collective, bool found) {
   for (std::vector<float>* array :
        {&state_.learner.parameters, &state_.learner.mean, &state_.learner.square}) {
     RUDDER_TRY(broadcast(collective, *array));
+  }
+  if (position[3] != 0) {
+    if (!state_.best) {
+      state_.best = {.epoch = static_cast<std::uint32_t>(position[4]),
+                     .accuracy = std::bit_cast<double>(position[5])};
+      state_.best->parameters.resize(state_.learner.parameters.size());
+    }
+    RUDDER_TRY(broadcast(collective, state_.best->parameters));
   }
   return {};
 }
@@ -170,8 +185,28 @@ void RunProgress::finish_step(float loss, float global_loss, const Learner& lear
   }
 }
 
+bool RunProgress::evaluates() const noexcept {
+  const std::uint32_t every = options_.epochs_between_evaluations();
+  return every > 0 && epoch() > 0 && step_in_epoch() == 0 && epoch() % every == 0;
+}
+
+bool RunProgress::out_of_patience() const noexcept {
+  return options_.patience > 0 && evaluates() && state_.best &&
+         epoch() - 1 - state_.best->epoch >= options_.patience;
+}
+
+void RunProgress::take_best(Learner& learner) const {
+  if (options_.patience > 0 && state_.best) {
+    std::ranges::copy(state_.best->parameters, learner.parameters().begin());
+  }
+}
+
 void RunProgress::finish_epoch(const EpochResult& result, const Learner& learner) {
   state_.epochs.push_back(result);
+  if (result.val_accuracy &&
+      (!state_.best || *result.val_accuracy > state_.best->accuracy + options_.min_delta)) {
+    state_.best = {result.epoch, *result.val_accuracy, learner.state().parameters};
+  }
   if (options_.checkpoint_steps == 0 || done() || state_.next_step % options_.checkpoint_steps == 0) {
     save(learner);
   }
@@ -191,6 +226,11 @@ void RunProgress::report(TrainResult& result) {
   result.loss_digest = digest.hex();
   result.step_losses.assign(state_.losses.begin(), state_.losses.end());
   result.epochs = state_.epochs;
+  if (state_.best) {
+    result.best_epoch = state_.best->epoch;
+    result.best_val_accuracy = state_.best->accuracy;
+  }
+  result.stopped_early = out_of_patience() && state_.next_step < total_;
   if (const Status written = writer_ ? writer_->finish() : Status(); !written.ok()) {
     result.checkpoint_failure = written.error().message;
   }

@@ -41,20 +41,27 @@ class RunProgress {
     return state_.next_step % groups_.steps_per_epoch();
   }
   [[nodiscard]] std::uint32_t epoch() const noexcept { return groups_.epoch(state_.next_step); }
-  [[nodiscard]] bool done() const noexcept { return state_.next_step >= total_; }
+  /// All epochs are finished, or patience is at its end.
+  [[nodiscard]] bool done() const noexcept { return state_.next_step >= total_ || out_of_patience(); }
 
   /// A step's mean losses: over this rank's seeds, and over those of all ranks. Saves when it is time.
   void finish_step(float loss, float global_loss, const Learner& learner);
   /// Mean of the global losses of the epoch whose last step was finished last.
   [[nodiscard]] double mean_loss_of_last_epoch() const noexcept { return last_mean_; }
-  /// Keeps an epoch's figures. Saves when checkpoints are made after epochs.
+  /// Whether the epoch whose last step was finished last is to be evaluated before finish_epoch().
+  [[nodiscard]] bool evaluates() const noexcept;
+  /// Keeps an epoch's figures, and the model when it is the best one. Saves when checkpoints are made after
+  /// epochs.
   void finish_epoch(const EpochResult& result, const Learner& learner);
+  /// Gives the learner the best epoch's parameters if the run stops by it.
+  void take_best(Learner& learner) const;
   /// Hands a checkpoint to the writer.
   void save(const Learner& learner);
-  /// Fills in losses, epochs, digest, and why the last checkpoint could not be written.
+  /// Fills in losses, epochs, the best one, digest, and why the last checkpoint could not be written.
   void report(TrainResult& result);
 
  private:
+  [[nodiscard]] bool out_of_patience() const noexcept;
   [[nodiscard]] Result<bool> read_newest();
   [[nodiscard]] Status share(Collective& collective, bool found);
 

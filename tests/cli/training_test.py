@@ -17,9 +17,12 @@ class Training(Base):
 
     def test_nothing_but_the_seed_changes_the_training(self):
         base = self.train("--policy", "none")
-        self.assertEqual(list(base), ["policy", "world", "epochs", "val_accuracy", "test_accuracy", "loss_digest", "peak_rss_bytes"])
+        self.assertEqual(list(base), ["policy", "world", "epochs", "val_accuracy", "test_accuracy", "best_epoch", "best_val_accuracy", "stopped_early",
+                                      "loss_digest", "peak_rss_bytes"])
         self.assertEqual(list(base["epochs"][0]), ["epoch", "loss", "seconds", "stall_seconds", "requests", "hits", "fetched",
-                                                   "payload_bytes", "wire_bytes", "messages"])
+                                                   "payload_bytes", "wire_bytes", "messages", "evaluation_seconds", "val_accuracy"])
+        self.assertIsNone(base["best_epoch"])
+        self.assertIsNone(base["epochs"][0]["val_accuracy"])
         self.assertEqual((base["world"], len(base["epochs"])), (4, 3))
         self.assertGreater(base["test_accuracy"], 0.5)
         runs = [["--policy", policy] for policy in LIVE[1:]]
@@ -47,6 +50,19 @@ class Training(Base):
                     self.assertEqual(sum(epoch[name] for epoch in live["epochs"]), replayed[policy][name], name)
                 full = json.loads((self.work / f"run-{policy}/result.json").read_text())
                 self.assertEqual(sum(rank["bypassed"] for rank in full["by_rank"]), replayed[policy]["bypassed"])
+
+    def test_a_run_without_improvement_ends_early_on_all_ranks(self):
+        run_folder = self.work / "early"
+        result = self.train("--epochs", 200, "--patience", 2, "--run", run_folder)
+        self.assertTrue(result["stopped_early"])
+        self.assertEqual(len(result["epochs"]), result["best_epoch"] + 3)
+        accuracies = [epoch["val_accuracy"] for epoch in result["epochs"]]
+        self.assertEqual(result["best_val_accuracy"], max(accuracies))
+        self.assertEqual(result["val_accuracy"], accuracies[result["best_epoch"]])
+        lines = [json.loads(line) for line in (run_folder / "metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([line["val_accuracy"] for line in lines], accuracies)
+        _, err = run("train", self.parts, "--transport", "loopback", "--patience", 2, "--trace", self.work / "cut", code=2)
+        self.assertIn("--patience", err)
 
     def test_other_models_train(self):
         for model in ("gcn", "gat"):

@@ -39,6 +39,8 @@ Checkpoint example(std::uint64_t step, std::size_t parameters = 1000) {
   out.losses.assign(step, 0.25F);
   out.epoch_loss = 0.1 + static_cast<double>(step);
   out.epochs.push_back({.epoch = 0, .loss = 1.0 / 3, .seconds = 2.5, .requests = std::uint64_t{1} << 63});
+  out.epochs.push_back({.epoch = 1, .evaluation_seconds = 0.125, .val_accuracy = 2.0 / 3});
+  out.best = {.epoch = 1, .accuracy = 2.0 / 3, .parameters = out.learner.mean};
   return out;
 }
 
@@ -51,6 +53,15 @@ TEST(Checkpoint, ComesBackBitForBit) {
   EXPECT_EQ(after->epoch_loss, before.epoch_loss);
   EXPECT_TRUE(std::signbit(after->learner.mean[0]));
   EXPECT_EQ(after->epochs[0].requests, std::uint64_t{1} << 63);
+  EXPECT_EQ(after->epochs[0].val_accuracy, std::nullopt);
+  EXPECT_EQ(after->epochs[1].val_accuracy, 2.0 / 3);
+  EXPECT_EQ(after->best->accuracy, 2.0 / 3);
+  Checkpoint without = before;
+  without.best.reset();
+  const auto read = decode_checkpoint(encode_checkpoint(without), "file");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_FALSE(read->best.has_value());
+  EXPECT_EQ(read->losses, before.losses);
 }
 
 TEST(Checkpoint, AnyDamageIsNoticed) {
@@ -83,7 +94,8 @@ std::vector<std::byte> forged(std::string header, std::size_t array_bytes) {
 }
 
 TEST(Checkpoint, HostileHeadersAreOneError) {
-  const std::string start = R"({"identity":"","next_step":1,"updates":1,"epoch_loss":0,"epochs":[],)";
+  const std::string start =
+      R"({"identity":"","next_step":1,"updates":1,"epoch_loss":0,"epochs":[],"best":null,)";
   const auto error = [&](const std::string& rest) {
     const auto read = decode_checkpoint(forged(start + rest, 16), "file");
     return read.ok() ? std::string("no error") : read.error().message;
@@ -94,6 +106,11 @@ TEST(Checkpoint, HostileHeadersAreOneError) {
   EXPECT_THAT(error(R"("parameters":1})"), HasSubstr("losses"));
   EXPECT_THAT(error(R"("parameters":"x","losses":1})"), HasSubstr("header"));
   EXPECT_THAT(error("]"), HasSubstr("header"));
+  EXPECT_THAT(error(R"("parameters":1,"losses":1,"best":{"epoch":0,"accuracy":1}})"),
+              HasSubstr("16 bytes of arrays"));  // the last of two equal names counts
+  EXPECT_THAT(error(R"("parameters":1,"losses":0,"best":{"epoch":0,"accuracy":1}})"), "no error");
+  EXPECT_THAT(error(R"("parameters":1,"losses":0,"best":{"epoch":0}})"), HasSubstr("accuracy"));
+  EXPECT_THAT(error(R"("parameters":1,"losses":0,"best":7})"), HasSubstr("header"));
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   EXPECT_THAT(error(R"("parameters":1,"losses":1,"x":)" + deep + "}"),
               "no error");  // what is not read is dropped

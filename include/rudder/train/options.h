@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,13 +48,22 @@ struct TrainOptions {
   std::string transport = "ucx";    ///< ucx, or loopback (all ranks as threads of this process)
   double link_bits_per_second = 0;  ///< token-bucket link; 0: none
   double deadline_seconds = 10;
-  bool evaluate = true;
-  bool record_accesses = false;                ///< fill TrainResult::accesses
+  bool evaluate = true;  ///< at the end
+  std::uint32_t evaluate_every =
+      0;                         ///< epochs between evaluations in training; 0: 1 with patience, else none
+  std::uint32_t patience = 0;    ///< epochs without a better validation accuracy that end the run; 0: none do
+  double min_delta = 0;          ///< a better one exceeds the best so far by more than this
+  bool record_accesses = false;  ///< fill TrainResult::accesses
   std::filesystem::path run_directory;         ///< gets metrics.jsonl, a line an epoch; empty: none
   std::filesystem::path checkpoint_directory;  ///< rank 0 writes checkpoints there; empty: none
   std::uint64_t checkpoint_steps = 0;  ///< optimizer steps between checkpoints; 0: one after each epoch
   std::size_t checkpoint_keep = 3;     ///< newest ones kept
   bool resume = false;  ///< go on from the newest checkpoint; from the start when there is none
+
+  /// 0: nothing is evaluated before the end.
+  [[nodiscard]] std::uint32_t epochs_between_evaluations() const noexcept {
+    return evaluate_every > 0 || patience == 0 ? evaluate_every : 1;
+  }
 };
 
 /// One epoch, summed over all ranks but for the times: those of the rank that stalled longest, whose parts
@@ -63,6 +73,8 @@ struct EpochResult {
   double loss = 0;  ///< mean over the epoch's optimizer steps of the mean loss over their seeds on all ranks
   double seconds = 0, compute_seconds = 0, all_reduce_seconds = 0, stall_seconds = 0;
   std::uint64_t requests = 0, hits = 0, fetched = 0, payload_bytes = 0, wire_bytes = 0, messages = 0;
+  double evaluation_seconds = 0;       ///< after the epoch on rank 0, in none of the times above
+  std::optional<double> val_accuracy;  ///< after the epoch, when it was measured
 };
 
 struct RankCounts {
@@ -83,6 +95,11 @@ struct TrainResult {
   std::string checkpoint_failure;  ///< why the last checkpoint could not be written; empty: it was
   bool evaluated = false;          ///< whether the accuracies were measured
   double val_accuracy = 0, test_accuracy = 0;
+  /// Of the epochs evaluated in training the last one that exceeded the best one before it by more than
+  /// min_delta. With patience the model and its accuracies are those after this epoch.
+  std::optional<std::uint32_t> best_epoch;
+  double best_val_accuracy = 0;
+  bool stopped_early = false;        ///< out of patience
   std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of step_losses
   std::string model_digest;          ///< SHA-256 over the final parameters: equal on all ranks
   std::uint64_t peak_rss_bytes = 0;  ///< largest of all ranks

@@ -2,6 +2,8 @@
 // The names of a result's numbers, once for every file that holds them.
 #pragma once
 
+#include <optional>
+
 #include "rudder/train/options.h"
 
 namespace rudder::train {
@@ -21,6 +23,32 @@ void for_each_field(Epoch& epoch, Visit visit) {
   visit("payload_bytes", epoch.payload_bytes);
   visit("wire_bytes", epoch.wire_bytes);
   visit("messages", epoch.messages);
+  visit("evaluation_seconds", epoch.evaluation_seconds);
+  visit("val_accuracy", epoch.val_accuracy);
+}
+
+/// A field as a JSON value (of a type like nlohmann's); one without a value is null.
+template <class Json, class Field>
+void put_field(Json& to, const Field& field) {
+  to = field;
+}
+template <class Json, class Value>
+void put_field(Json& to, const std::optional<Value>& field) {
+  to = nullptr;
+  if (field) {
+    to = *field;
+  }
+}
+template <class Json, class Field>
+void get_field(const Json& from, Field& field) {
+  from.get_to(field);
+}
+template <class Json, class Value>
+void get_field(const Json& from, std::optional<Value>& field) {
+  field.reset();
+  if (!from.is_null()) {
+    field = from.template get<Value>();
+  }
 }
 
 }  // namespace rudder::train
