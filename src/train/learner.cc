@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::uint64_t kDropout = 0x64726f70;  // keeps this stream apart from others with the same seed
 
+constexpr std::int64_t kIgnoredLabel = -1;
+
 /// LibTorch's own threads would split sums by their number.
 void use_one_torch_thread() {
   at::set_num_threads(1);
@@ -58,6 +60,9 @@ class TorchLearner final : public Learner {
   Result<float> learn(const Lesson& lesson) override {
     RUDDER_CHECK(lesson.batch->layers.size() == model_->layers(), "one message-flow graph a layer");
     float loss = 0;
+    if (std::ranges::all_of(lesson.labels, [](std::int64_t label) { return label < 0; })) {
+      return loss;
+    }
     RUDDER_TRY(
         catch_torch([] { return std::string("training step"); }, [&] { loss = forward_backward(lesson); }));
     return loss;
@@ -144,7 +149,7 @@ class TorchLearner final : public Learner {
     }
     const at::Tensor labels = at::from_blob(const_cast<std::int64_t*>(lesson.labels.data()),
                                             {static_cast<std::int64_t>(lesson.labels.size())}, at::kLong);
-    const at::Tensor loss = at::cross_entropy_loss(x, labels);
+    const at::Tensor loss = at::cross_entropy_loss(x, labels, {}, at::Reduction::Mean, kIgnoredLabel);
     loss.backward(at::full({}, lesson.weight, at::kFloat));
     return loss.item<float>();
   }

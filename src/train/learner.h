@@ -44,8 +44,8 @@ struct Lesson {
   const std::byte* rows = nullptr;  ///< of batch->nodes, `dtype`
   DType dtype = DType::kF32;
   std::span<const float> degrees;        ///< of batch->nodes, without self-loops; needed by gcn
-  std::span<const std::int64_t> labels;  ///< of the seeds, each in [0, classes)
-  double weight = 1;                     ///< of this rank's mean loss in the global loss
+  std::span<const std::int64_t> labels;  ///< of the seeds, each in [-1, classes); -1: none
+  double weight = 1;                     ///< of this batch's mean loss in the step's
 };
 
 /// Used by the thread that created it. Everything is a function of options and lessons: neither the number of
@@ -59,7 +59,8 @@ class Learner {
 
   [[nodiscard]] static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options);
 
-  /// Mean cross-entropy over the seeds; adds `weight` times its derivative to gradient().
+  /// Mean cross-entropy over the seeds with a label; adds `weight` times its derivative to gradient(). 0
+  /// when no seed has one.
   [[nodiscard]] virtual Result<float> learn(const Lesson& lesson) = 0;
   /// One Adam step along gradient(), which the caller may have summed over ranks and which is clipped. The
   /// gradient is zero afterwards, as it is at the start.

@@ -24,6 +24,7 @@
 #include "train/access_record.h"
 #include "train/collective.h"
 #include "train/evaluate.h"
+#include "train/labelled_seeds.h"
 #include "train/learner.h"
 #include "train/run_progress.h"
 #include "train/run_totals.h"
@@ -32,19 +33,6 @@
 
 namespace rudder::train {
 namespace {
-
-/// Training nodes of the part must have labels that the model can learn.
-Status check_labels(const graph::PartitionedGraph& graph, const graph::Part& part) {
-  for (const NodeId v : graph.train(part.id())) {
-    const std::int64_t label = part.labels()[static_cast<std::size_t>(v - part.begin())];
-    if (label < 0 || label >= graph.meta().classes) {
-      return Error{Errc::kInvalidData,
-                   fmt::format("{}: training node {} has label {}, not one of [0, {})",
-                               graph.directory().string(), v, label, graph.meta().classes)};
-    }
-  }
-  return {};
-}
 
 Result<sample::Schedule> make_schedule(const graph::PartitionedGraph& graph, const TrainOptions& options) {
   std::vector<std::span<const NodeId>> train;
@@ -100,9 +88,10 @@ class RankRun {
     RUDDER_TRY(meet(std::move(transport)));
     RUDDER_TRY(progress_->resume(*collective_, *learner_));
     RUDDER_TRY(start_feed());
+    RUDDER_TRY(count_labels());
     stepper_.emplace(StepSetting{.options = options_,
                                  .graph = graph_,
-                                 .schedule = *schedule_,
+                                 .seeds = *seeds_,
                                  .learner = *learner_,
                                  .collective = *collective_,
                                  .progress = *progress_,
@@ -116,9 +105,8 @@ class RankRun {
   /// What needs no other rank.
   Status open() {
     RUDDER_ASSIGN(part_, graph_.open_part(who_.rank));
-    RUDDER_TRY(check_labels(graph_, *part_));
     RUDDER_ASSIGN(schedule_, make_schedule(graph_, options_));
-    const StepGroups groups{.batches = schedule_->steps_per_epoch(), .group = options_.accumulate};
+    groups_ = {.batches = schedule_->steps_per_epoch(), .group = options_.accumulate};
     LearnerOptions learning{.model = options_.model,
                             .features = graph_.meta().features,
                             .hidden = options_.hidden,
@@ -128,14 +116,14 @@ class RankRun {
                             .learning_rate = {.peak = options_.learning_rate,
                                               .schedule = options_.schedule,
                                               .warmup_steps = options_.warmup_steps,
-                                              .total_steps = groups.steps_per_epoch() * options_.epochs},
+                                              .total_steps = groups_.steps_per_epoch() * options_.epochs},
                             .weight_decay = options_.weight_decay,
                             .clip_norm = options_.clip_norm,
                             .dropout = options_.dropout,
                             .seed = options_.seed,
                             .threads = options_.threads};
     RUDDER_ASSIGN(learner_, Learner::create(learning));
-    progress_.emplace(options_, who_, graph_, groups);
+    progress_.emplace(options_, who_, graph_, groups_);
     RUDDER_TRY(progress_->open());
     if (!options_.run_directory.empty() && who_.rank == 0) {
       RUDDER_TRY(make_directories(options_.run_directory));
@@ -207,11 +195,23 @@ class RankRun {
     return {};
   }
 
+  Status count_labels() {
+    auto seeds = LabelledSeeds::create(*schedule_, {part_->begin(), part_->labels()}, *collective_);
+    if (!seeds.ok()) {
+      return seeds.error().in(graph_.directory().string());
+    }
+    seeds_ = std::move(seeds).value();
+    return {};
+  }
+
   /// The rest of the epoch at hand.
   Status train_epoch() {
     StepSums sums;
     const std::uint32_t epoch = progress_->epoch();
+    const TimePoint start = steady_clock().now();
+    RUDDER_TRY(seeds_->begin_epoch(epoch, *collective_));
     TimePoint step_start = steady_clock().now();
+    sums.times.all_reduce += to_seconds(step_start - start);
     while (progress_->epoch() == epoch && !progress_->done()) {
       RUDDER_ASSIGN(step_start, stepper_->step(*feed_, step_start, sums));
       if (stepper_->stopped()) {
@@ -224,7 +224,7 @@ class RankRun {
     RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(totals)));
     RUDDER_ASSIGN(const metrics::StepTimes times, longest_stall(*collective_, sums.times));
     EpochResult result{.epoch = epoch,
-                       .loss = progress_->mean_loss_of_last_epoch(),
+                       .loss = progress_->loss_of_last_epoch() / static_cast<double>(seeds_->steps(groups_)),
                        .seconds = times.total(),
                        .compute_seconds = times.compute,
                        .all_reduce_seconds = times.all_reduce,
@@ -326,6 +326,8 @@ class RankRun {
   Duration deadline_;
   std::optional<graph::Part> part_;
   std::optional<sample::Schedule> schedule_;
+  StepGroups groups_;
+  std::optional<LabelledSeeds> seeds_;
   std::unique_ptr<Learner> learner_;
   std::optional<metrics::JsonLines> metrics_;
   // Destroyed in reverse order: the feed uses the plane.

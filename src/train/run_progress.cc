@@ -178,8 +178,7 @@ void RunProgress::finish_step(float loss, float global_loss, const Learner& lear
   ++state_.next_step;
   const bool last = step_in_epoch() == 0;
   if (last) {
-    last_mean_ = state_.epoch_loss / static_cast<double>(groups_.steps_per_epoch());
-    state_.epoch_loss = 0;
+    last_epoch_loss_ = std::exchange(state_.epoch_loss, 0);
   } else if (options_.checkpoint_steps > 0 && state_.next_step % options_.checkpoint_steps == 0) {
     save(learner);
   }

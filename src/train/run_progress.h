@@ -46,8 +46,8 @@ class RunProgress {
 
   /// A step's mean losses: over this rank's seeds, and over those of all ranks. Saves when it is time.
   void finish_step(float loss, float global_loss, const Learner& learner);
-  /// Mean of the global losses of the epoch whose last step was finished last.
-  [[nodiscard]] double mean_loss_of_last_epoch() const noexcept { return last_mean_; }
+  /// The sum of the global losses of the epoch whose last step was finished last.
+  [[nodiscard]] double loss_of_last_epoch() const noexcept { return last_epoch_loss_; }
   /// Whether the epoch whose last step was finished last is to be evaluated before finish_epoch().
   [[nodiscard]] bool evaluates() const noexcept;
   /// Keeps an epoch's figures, and the model when it is the best one. Saves when checkpoints are made after
@@ -70,7 +70,7 @@ class RunProgress {
   const StepGroups groups_;
   const std::uint64_t total_;
   Checkpoint state_;  ///< but for the learner's part
-  double last_mean_ = 0;
+  double last_epoch_loss_ = 0;
   std::unique_ptr<CheckpointWriter> writer_;
 };
 

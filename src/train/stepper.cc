@@ -38,11 +38,14 @@ Result<TimePoint> Stepper::step(dataplane::BatchSource& feed, TimePoint start, S
                                                setting_.progress.step_in_epoch())};
   }
   RUDDER_TRY(check(passengers[0]));
-  learner.update();
+  if (group.total > 0) {
+    learner.update();
+  }
   hit_rates_.push_back(group.counts.requests == 0 ? 1.0
                                                   : static_cast<double>(group.counts.hits) /
                                                         static_cast<double>(group.counts.requests));
-  setting_.progress.finish_step(static_cast<float>(group.loss / group.seeds), passengers[0], learner);
+  const double loss = group.seeds > 0 ? group.loss / group.seeds : 0;
+  setting_.progress.finish_step(static_cast<float>(loss), passengers[0], learner);
   const TimePoint end = steady_clock().now();
   sums.times.compute += to_seconds(end - summed);
   return end;
@@ -52,18 +55,17 @@ Result<TimePoint> Stepper::learn(dataplane::BatchSource& feed, TimePoint start, 
                                  Group& group) {
   const std::uint32_t first = setting_.progress.first_batch_in_epoch();
   const std::uint32_t end = first + setting_.progress.batches();
-  double total = 0;  // seeds of the group on all ranks
-  for (std::uint32_t b = first; b < end; ++b) {
-    total += static_cast<double>(setting_.schedule.total_seeds(b));
-  }
+  group.total = static_cast<double>(setting_.seeds.of_group(first, setting_.progress.batches()));
   for (std::uint32_t b = first; b < end; ++b) {
     RUDDER_ASSIGN(dataplane::Batch batch, feed.next());
     const TimePoint fed = steady_clock().now();
-    const auto seeds = static_cast<double>(batch.sampled.seeds);
-    RUDDER_ASSIGN(const float loss, setting_.learner.learn(lesson_of(batch, seeds / total)));
+    const auto seeds = static_cast<double>(
+        std::ranges::count_if(batch.labels, [](std::int64_t label) { return label >= 0; }));
+    const double weight = seeds > 0 ? seeds / group.total : 0;
+    RUDDER_ASSIGN(const float loss, setting_.learner.learn(lesson_of(batch, weight)));
     group.loss += seeds * static_cast<double>(loss);
     group.seeds += seeds;
-    group.global_loss += seeds / total * static_cast<double>(loss);
+    group.global_loss += weight * static_cast<double>(loss);
     group.counts += batch.counts;
     sums.counts += batch.counts;
     sums.moved += batch.transfer;

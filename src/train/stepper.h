@@ -12,10 +12,10 @@
 #include "rudder/dataplane/feed.h"
 #include "rudder/graph/partition.h"
 #include "rudder/metrics/step_times.h"
-#include "rudder/sample/schedule.h"
 #include "rudder/train/options.h"
 
 #include "train/collective.h"
+#include "train/labelled_seeds.h"
 #include "train/learner.h"
 #include "train/run_progress.h"
 
@@ -25,7 +25,7 @@ namespace rudder::train {
 struct StepSetting {
   const TrainOptions& options;
   const graph::PartitionedGraph& graph;
-  const sample::Schedule& schedule;
+  const LabelledSeeds& seeds;  ///< of the epoch at hand
   Learner& learner;
   Collective& collective;
   RunProgress& progress;
@@ -40,8 +40,9 @@ struct StepSums {
 };
 
 /// Each step learns from a group of batches (StepGroups), sums the gradient over ranks once, and updates the
-/// model. The gradient is that of the mean loss over all seeds of the group on all ranks: a group of N
-/// batches of B seeds counts as one batch of N x B, and a shorter last group as the smaller batch that it is.
+/// model. The gradient is that of the mean loss over all labelled seeds of the group on all ranks: a group of
+/// N batches of B seeds counts as one batch of N x B, and a shorter last group as the smaller batch that it
+/// is. A step without a labelled seed on any rank leaves model and optimizer as they are.
 class Stepper {
  public:
   explicit Stepper(const StepSetting& setting) : setting_(setting) {}
@@ -57,8 +58,9 @@ class Stepper {
  private:
   /// What a step's batches add up on this rank.
   struct Group {
-    double loss = 0;  ///< summed over seeds
-    double seeds = 0;
+    double loss = 0;         ///< summed over labelled seeds
+    double seeds = 0;        ///< labelled
+    double total = 0;        ///< labelled seeds of all ranks
     double global_loss = 0;  ///< this rank's part of the mean over all ranks
     cache::Counts counts;
   };

@@ -199,6 +199,48 @@ TEST(Learner, StartsFromValuesThatDependOnTheSeedAlone) {
   EXPECT_FALSE(same_bits(copy(first->parameters()), copy(other->parameters())));
 }
 
+TEST(Learner, LeavesSeedsWithoutALabelOutOfTheMean) {
+  Case data(9, 20, 40, 5, 3);
+  for (const std::size_t i : {0U, 4U, 8U}) {
+    data.labels[i] = -1;
+  }
+  const auto learner = make_learner({.features = 5, .hidden = 4, .classes = 3, .dropout = 0});
+  Lesson lesson = data.lesson();
+  lesson.weight = 0.25;
+  const float loss = *learner->learn(lesson);
+  const LiteralModel literal{"sage", 5, 4, 3, 1};
+  std::vector<double> parameters(learner->parameters().begin(), learner->parameters().end());
+  const Dense x(data.batch.nodes.size(), 5, data.rows);
+  const auto literal_loss = [&] {
+    const Dense logits = literal.forward(data.batch.layers, data.degrees, x, parameters);
+    Dense labelled(6, 3);
+    std::vector<std::int64_t> labels;
+    for (std::size_t i = 0; i < 9; ++i) {
+      if (data.labels[i] >= 0) {
+        for (std::size_t c = 0; c < 3; ++c) {
+          labelled.at(labels.size(), c) = logits.at(i, c);
+        }
+        labels.push_back(data.labels[i]);
+      }
+    }
+    return cross_entropy(labelled, labels);
+  };
+  EXPECT_NEAR(static_cast<double>(loss), literal_loss(), 2e-5);
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const double before = parameters[p];
+    parameters[p] = before + 1e-6;
+    const double above = literal_loss();
+    parameters[p] = before - 1e-6;
+    const double slope = (above - literal_loss()) / 2e-6;
+    parameters[p] = before;
+    ASSERT_NEAR(static_cast<double>(learner->gradient()[p]), 0.25 * slope, 2e-5 * (1 + std::abs(slope)));
+  }
+  const std::vector<float> gradient = copy(learner->gradient());
+  std::ranges::fill(data.labels, -1);
+  EXPECT_EQ(*learner->learn(data.lesson()), 0);
+  EXPECT_TRUE(same_bits(copy(learner->gradient()), gradient)) << "nothing to learn from";
+}
+
 TEST(Learner, AddsUpGradientsUntilTheUpdate) {
   const Case data(9, 20, 40, 6, 3);
   const auto learner = make_learner({.features = 6, .hidden = 8, .classes = 3, .dropout = 0});

@@ -69,6 +69,7 @@ class WholeGraph {
   }
   [[nodiscard]] const graph::PartitionedGraph& graph() const { return graph_; }
   [[nodiscard]] const sample::Schedule& schedule() const { return schedule_; }
+  [[nodiscard]] std::span<const std::int64_t> labels() const { return part_.labels(); }
 
  private:
   graph::PartitionedGraph graph_;
@@ -116,37 +117,67 @@ std::unique_ptr<Learner> make_learner(const WholeGraph& graph) {
   return Learner::create({.features = meta.features,
                           .hidden = 16,
                           .classes = static_cast<std::size_t>(meta.classes),
-                          .learning_rate = {.peak = 1e-9},  // so that all gradients are of the same model
+                          .learning_rate = {.peak = 1e-6},  // all gradients are of nearly the same model
                           .dropout = 0})
       .value();
 }
 
-TEST(Stepper, AGroupOfBatchesHasTheGradientOfOneBatch) {
-  TrainOptions options = small_run(planted().partition(1));
+/// Which seeds of the first epoch have no label.
+struct LabelCase {
+  const char* name;
+  bool (*ignored)(std::uint32_t batch, std::size_t seed);
+  friend void PrintTo(const LabelCase& c, std::ostream* out) { *out << c.name; }
+};
+
+/// The planted graph with these labels taken away, in one part.
+PlantedCase planted_with(const LabelCase& labels, const TrainOptions& options) {
+  auto data = graph::generate_graph("planted", PlantedCase::small()).value();
+  const auto schedule = sample::Schedule::create(options.seed, options.batch, {data.train}).value();
+  for (std::uint32_t b = 0; b < schedule.steps_per_epoch(); ++b) {
+    const std::vector<NodeId> seeds = schedule.seeds({.batch = b});
+    for (std::size_t i = 0; i < seeds.size(); ++i) {
+      if (labels.ignored(b, i)) {
+        data.labels[static_cast<std::size_t>(seeds[i])] = -1;
+      }
+    }
+  }
+  return PlantedCase(data);
+}
+
+class StepperWith : public ::testing::TestWithParam<LabelCase> {};
+
+TEST_P(StepperWith, AGroupOfBatchesHasTheGradientOfOneBatchOfItsLabelledSeeds) {
+  TrainOptions options = small_run({});
   options.batch = 43;  // 8 batches of 40: groups of 3, 3 and 2
   options.accumulate = 3;
+  PlantedCase planted = planted_with(GetParam(), options);
+  options.partition = planted.partition(1);
   WholeGraph whole(options);
   const std::uint32_t batches = whole.schedule().steps_per_epoch();
   ASSERT_EQ(batches, 8U);
   const auto learner = make_learner(whole);
   const auto literal = make_learner(whole);
-  const StepGroups groups{.batches = batches, .group = 3};
   const RankInfo who;
-  RunProgress progress(options, who, whole.graph(), groups);
+  RunProgress progress(options, who, whole.graph(), {.batches = batches, .group = 3});
   SpyingCollective collective;
+  LabelledSeeds seeds = LabelledSeeds::create(whole.schedule(), {0, whole.labels()}, collective).value();
+  ASSERT_TRUE(seeds.begin_epoch(0, collective).ok());
   ScheduledBatches feed(whole);
   Stepper stepper({.options = options,
                    .graph = whole.graph(),
-                   .schedule = whole.schedule(),
+                   .seeds = seeds,
                    .learner = *learner,
                    .collective = collective,
                    .progress = progress});
   for (std::uint32_t step = 0; step < 3; ++step) {
-    std::vector<NodeId> seeds;
+    const std::vector<float> before(learner->parameters().begin(), learner->parameters().end());
+    std::vector<NodeId> labelled;
     for (std::uint32_t b = step * 3; b < std::min(step * 3 + 3, batches); ++b) {
-      std::ranges::copy(whole.schedule().seeds({.batch = b}), std::back_inserter(seeds));
+      std::ranges::copy_if(whole.schedule().seeds({.batch = b}), std::back_inserter(labelled),
+                           [&](NodeId v) { return whole.labels()[static_cast<std::size_t>(v)] >= 0; });
     }
-    const dataplane::Batch one = whole.batch_of(seeds, {});
+    EXPECT_EQ(seeds.of_group(step * 3, step < 2 ? 3 : 2), labelled.size());
+    const dataplane::Batch one = whole.batch_of(labelled, {});
     const float loss =
         literal->learn({.batch = &one.sampled, .rows = one.rows.data(), .labels = one.labels}).value();
     StepSums sums;
@@ -154,7 +185,6 @@ TEST(Stepper, AGroupOfBatchesHasTheGradientOfOneBatch) {
     const TimePoint end = stepper.step(feed, start, sums).value();
     // The parts are cut at shared points in time, whatever the number of batches.
     EXPECT_NEAR(sums.times.total(), to_seconds(end - start), 1e-9);
-    EXPECT_GE(sums.times.stall, 0);
     EXPECT_EQ(sums.counts.requests, step < 2 ? 3U : 2U);
     ASSERT_EQ(collective.sums.size(), step + 1) << "one sum over ranks a step";
     const std::vector<float>& summed = collective.sums.back();
@@ -163,10 +193,20 @@ TEST(Stepper, AGroupOfBatchesHasTheGradientOfOneBatch) {
       ASSERT_NEAR(summed[i], literal->gradient()[i], 2e-6) << "step " << step << ", parameter " << i;
     }
     literal->update();
+    EXPECT_EQ(std::ranges::equal(before, learner->parameters()), labelled.empty())
+        << "a step without labels, and no other, leaves the model as it is";
   }
   EXPECT_EQ(progress.epoch(), 1U);
   EXPECT_EQ(stepper.hit_rates().size(), 3U);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Labels, StepperWith,
+    ::testing::Values(LabelCase{"all", [](std::uint32_t, std::size_t) { return false; }},
+                      LabelCase{"some", [](std::uint32_t b, std::size_t i) { return (b + i) % 3 == 0; }},
+                      LabelCase{"no batch 1", [](std::uint32_t b, std::size_t) { return b == 1; }},
+                      LabelCase{"no second group",
+                                [](std::uint32_t b, std::size_t) { return b >= 3 && b < 6; }}));
 
 /// Two parts with 96 training nodes each.
 std::filesystem::path even_partition() {
@@ -229,6 +269,67 @@ TEST(Accumulation, ResumesBitForBitAtABorderBetweenGroups) {
   options.accumulate = 2;
   EXPECT_THAT(testing::error_of(options, {.world = 2, .host = "here"}).message,
               ::testing::HasSubstr("accumulate was 3, is 2"));
+}
+
+TEST(IgnoredLabels, ARankThatHasNoOthersTakesPartWithoutWeight) {
+  auto data = graph::generate_graph("planted", PlantedCase::small()).value();
+  const graph::PartitionOptions cut{.parts = 2, .method = graph::PartitionMethod::kHash};
+  const auto parts = graph::assign_parts(graph::Graph::open(planted().folder()).value(), cut).value();
+  for (const NodeId v : data.train) {
+    if (parts[static_cast<std::size_t>(v)] == 1) {
+      data.labels[static_cast<std::size_t>(v)] = -1;
+    }
+  }
+  PlantedCase ignoring(data);
+  const auto out = ignoring.scratch() / "hashed";
+  const auto graph = graph::Graph::open(ignoring.folder()).value();
+  ASSERT_TRUE(graph::partition_graph(graph, cut, out, {}).ok());
+  TrainOptions options = small_run(out);
+  options.fanout = {-1, -1};
+  options.dropout = 0;
+  options.batch = 10'000;  // one step an epoch: the loss is the mean over all labelled training nodes
+  const TrainResult two = train_all(options, 2);
+  options.partition = ignoring.partition(1);
+  const TrainResult one = train_all(options, 1);
+  ASSERT_EQ(two.epochs.size(), 3U);
+  for (std::size_t e = 0; e < 3; ++e) {
+    EXPECT_NEAR(two.epochs[e].loss, one.epochs[e].loss, 1e-4);
+    EXPECT_NEAR(two.step_losses[e], two.epochs[e].loss, 1e-6) << "rank 0 has all labels";
+  }
+}
+
+TEST(IgnoredLabels, ResumeBitForBitInTheMiddleOfAnEpoch) {
+  auto data = graph::generate_graph("planted", PlantedCase::small()).value();
+  for (std::size_t i = 0; i < data.train.size(); i += i % 3 == 0 ? 1 : 2) {
+    data.labels[static_cast<std::size_t>(data.train[i])] = -1;
+  }
+  PlantedCase ignoring(data);
+  TrainOptions options = small_run(ignoring.partition(2));
+  options.batch = 3;
+  options.accumulate = 2;
+  options.evaluate = true;
+  const TrainResult whole = train_all(options, 2);
+  EXPECT_GT(whole.test_accuracy, 0.7);
+  const auto folder = TemporaryDirectory::create("ignored");
+  options.checkpoint_directory = folder->path() / "run";
+  options.checkpoint_steps = 7;
+  options.resume = true;
+  EXPECT_TRUE(interrupted(options, 2, 0).stopped);
+  const TrainResult last = train_all(options, 2);
+  EXPECT_EQ(last.loss_digest, whole.loss_digest);
+  EXPECT_EQ(last.model_digest, whole.model_digest);
+  EXPECT_EQ(last.epochs.back().loss, whole.epochs.back().loss);
+}
+
+TEST(IgnoredLabels, ARunWithoutAnyLabelIsRefused) {
+  auto data = graph::generate_graph("planted", PlantedCase::small()).value();
+  for (const NodeId v : data.train) {
+    data.labels[static_cast<std::size_t>(v)] = -1;
+  }
+  PlantedCase unlabelled(data);
+  const Error error = testing::error_of(small_run(unlabelled.partition(2)), {.world = 2, .host = "here"});
+  EXPECT_EQ(error.code, Errc::kInvalidData);
+  EXPECT_THAT(error.message, ::testing::HasSubstr("no training node has a label"));
 }
 
 }  // namespace

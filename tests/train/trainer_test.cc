@@ -253,18 +253,6 @@ TEST(Trainer, SaysWhatIsWrongWithItsOptions) {
   EXPECT_THAT(error_of(options, two).message, HasSubstr("must be positive"));
 }
 
-TEST(Trainer, RefusesTrainingNodesWithoutALabel) {
-  auto data = graph::generate_graph("planted", PlantedCase::small());
-  ASSERT_TRUE(data.ok()) << data.error().message;
-  data->labels[static_cast<std::size_t>(data->train[5])] = -1;
-  PlantedCase broken(*data);
-  TrainOptions options = small_run(2);
-  options.partition = broken.partition(2);
-  const Error error = error_of(options, {.world = 2, .host = "here"});
-  EXPECT_EQ(error.code, Errc::kInvalidData);
-  EXPECT_THAT(error.message, HasSubstr("has label -1"));
-}
-
 /// Rank `rank` of a run over UCX as a process of its own. It leaves its loss digest, or its error's message,
 /// in the file `out`, and exits with 0 or 1.
 pid_t fork_rank(TrainOptions options, Rank rank, Rank world, std::uint16_t port,

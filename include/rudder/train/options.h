@@ -70,7 +70,8 @@ struct TrainOptions {
 /// add up.
 struct EpochResult {
   std::uint32_t epoch = 0;
-  double loss = 0;  ///< mean over the epoch's optimizer steps of the mean loss over their seeds on all ranks
+  /// Mean over the epoch's optimizer steps of the mean loss over their labelled seeds on all ranks.
+  double loss = 0;
   double seconds = 0, compute_seconds = 0, all_reduce_seconds = 0, stall_seconds = 0;
   std::uint64_t requests = 0, hits = 0, fetched = 0, payload_bytes = 0, wire_bytes = 0, messages = 0;
   double evaluation_seconds = 0;       ///< after the epoch on rank 0, in none of the times above
@@ -86,7 +87,7 @@ struct TrainResult {
   Rank world = 1;
   std::vector<EpochResult> epochs;
   std::vector<RankCounts> by_rank;     ///< whole run
-  std::vector<double> step_losses;     ///< mean over rank 0's seeds of an optimizer step
+  std::vector<double> step_losses;     ///< mean over rank 0's labelled seeds of an optimizer step, 0 if none
   std::vector<double> step_hit_rates;  ///< rank 0's hits / requests a step (1 when nothing was requested)
   /// Distinct remote rows by rank and step, on rank 0 and only when asked for (1-2 bytes a row travel at the
   /// end).
