@@ -18,25 +18,22 @@ Json info_json(const graph::GraphMeta& meta) {
   for (const auto& [key, value] : meta.origin) {
     origin[key] = value;
   }
-  return {{"nodes", meta.nodes},
-          {"edges", meta.edges},
-          {"features", meta.features},
-          {"dtype", name_of(meta.dtype)},
-          {"classes", meta.classes},
-          {"train", meta.train},
-          {"val", meta.val},
-          {"test", meta.test},
-          {"max_degree", meta.max_degree},
+  return {{"nodes", meta.nodes},        {"edges", meta.edges},
+          {"features", meta.features},  {"dtype", name_of(meta.dtype)},
+          {"classes", meta.classes},    {"multi_label", meta.multi_label},
+          {"train", meta.train},        {"val", meta.val},
+          {"test", meta.test},          {"max_degree", meta.max_degree},
           {"origin", std::move(origin)}};
 }
 
 std::string info_text(const graph::GraphMeta& meta) {
   std::string text = fmt::format(
       "{} nodes, {} stored edges (an undirected edge counts twice), largest degree {}\n"
-      "{} {} features a node ({}), {} classes; train {}, val {}, test {}",
+      "{} {} features a node ({}), {} classes{}; train {}, val {}, test {}",
       meta.nodes, meta.edges, meta.max_degree, meta.features, name_of(meta.dtype),
       human_bytes(static_cast<double>(meta.nodes) * static_cast<double>(meta.features * size_of(meta.dtype))),
-      meta.classes, meta.train, meta.val, meta.test);
+      meta.classes, meta.multi_label ? " of which a node has any number" : "", meta.train, meta.val,
+      meta.test);
   if (meta.train == 0) {
     text += "\nno training nodes: nothing can be trained on this graph";
   }

@@ -68,6 +68,7 @@ void add_generator_options(OptionTable& table, graph::GeneratorOptions& options)
   table.integer<std::int64_t>("classes", options.classes, 2, 65536, "rmat, chung-lu, planted: classes");
   table.real("exponent", options.exponent, 2.01, 10, "chung-lu: of the degree distribution");
   table.real("mixing", options.mixing, 0, 1, "planted: share of edges that leave the community");
+  table.toggle("multi-label", options.multi_label, "planted: a node has several of the classes");
   table.real("train-share", options.train_share, 0.0001, 0.98,
              "rmat, chung-lu, planted: share of training nodes");
 }

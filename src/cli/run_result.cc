@@ -36,6 +36,7 @@ Json train_json(const train::TrainResult& result) {
   return {{"policy", result.policy},
           {"world", result.world},
           {"epochs", std::move(epochs)},
+          {"metric", result.metric},
           {"val_accuracy", result.evaluated ? Json(result.val_accuracy) : Json()},
           {"test_accuracy", result.evaluated ? Json(result.test_accuracy) : Json()},
           {"best_epoch", result.best_epoch ? Json(*result.best_epoch) : Json()},
@@ -84,6 +85,7 @@ Result<train::TrainResult> read_run_result(const std::filesystem::path& run) {
     }
     object.at("step_losses").get_to(result.step_losses);
     object.at("step_hit_rates").get_to(result.step_hit_rates);
+    object.at("metric").get_to(result.metric);
     result.evaluated = !object.at("val_accuracy").is_null();
     if (result.evaluated) {
       object.at("val_accuracy").get_to(result.val_accuracy);

@@ -117,7 +117,7 @@ class Train final : public Command {
           "fetched {}{}",
           epoch.epoch, epoch.loss, epoch.seconds, epoch.compute_seconds, epoch.all_reduce_seconds,
           epoch.stall_seconds, epoch.hits, epoch.requests, epoch.fetched,
-          epoch.val_accuracy ? fmt::format("; validation accuracy {:.4f}", *epoch.val_accuracy) : ""));
+          epoch.val_accuracy ? fmt::format("; validation {:.4f}", *epoch.val_accuracy) : ""));
     };
     RUDDER_ASSIGN(const train::TrainResult result, train::train(train_, who, listener, &stop_requested));
     if (!first) {
@@ -131,9 +131,10 @@ class Train final : public Command {
     } else if (!trace_.empty()) {
       RUDDER_TRY(write_trace(result));
     }
+    const std::string metric = result.metric == "micro_f1" ? "micro-F1" : result.metric;
     if (result.best_epoch) {
-      say(fmt::format("{}best epoch {}, with validation accuracy {:.4f}",
-                      result.stopped_early ? "out of patience; " : "", *result.best_epoch,
+      say(fmt::format("{}best epoch {}, with validation {} {:.4f}",
+                      result.stopped_early ? "out of patience; " : "", *result.best_epoch, metric,
                       result.best_val_accuracy));
     }
     if (!result.checkpoint_failure.empty()) {
@@ -143,7 +144,7 @@ class Train final : public Command {
       print_json(train_json(result));
     } else {
       say(result.evaluated
-              ? fmt::format("validation accuracy {:.4f}, test accuracy {:.4f}, loss digest {:.16}",
+              ? fmt::format("validation {0} {1:.4f}, test {0} {2:.4f}, loss digest {3:.16}", metric,
                             result.val_accuracy, result.test_accuracy, result.loss_digest)
               : fmt::format("not evaluated; loss digest {:.16}", result.loss_digest));
     }

@@ -49,8 +49,9 @@ Batch BatchGatherer::gather(sample::SampledBatch sampled, std::span<const LocalI
   }
   batch.rows = rows_.take(sampled.nodes.size() * row_bytes_);
   gather_rows(sources_, row_bytes_, batch.rows.data());
-  batch.labels.reserve(sampled.seeds);
-  for (LocalId i = 0; i < sampled.seeds; ++i) {
+  const LocalId labelled = own_.labels().empty() ? 0 : sampled.seeds;
+  batch.labels.reserve(labelled);
+  for (LocalId i = 0; i < labelled; ++i) {
     batch.labels.push_back(own_.labels()[static_cast<std::size_t>(sampled.nodes[i] - own_.begin())]);
   }
   batch.sampled = std::move(sampled);

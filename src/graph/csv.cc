@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/csv.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -49,6 +50,33 @@ Status read_float_row(const LineReader& reader, std::string_view line, std::vect
   return {};
 }
 
+/// Reads a line of one label.
+Status read_class(const LineReader& reader, std::string_view line, std::vector<std::int64_t>& out) {
+  double value = std::nan("");
+  std::string_view rest = line;
+  bool last = true;
+  std::int64_t label = -1;
+  if ((!line.empty() && !take_number(rest, value, last)) || !label_from_double(value, label)) {
+    return reader.error_at(line, "not a class number");
+  }
+  out.push_back(label);
+  return {};
+}
+
+/// Reads a line of labels of 0 or 1.
+Status read_flags(const LineReader& reader, std::string_view line, std::vector<std::uint8_t>& out) {
+  std::string_view rest = line;
+  bool last = false;
+  for (std::size_t column = 1; !last; ++column) {
+    double value = 0;
+    if (!take_number(rest, value, last) || (value != 0 && value != 1)) {
+      return reader.error_at(line, fmt::format("column {} is neither 0 nor 1", column));
+    }
+    out.push_back(value == 1 ? 1 : 0);
+  }
+  return {};
+}
+
 /// Whether one more element of `size` bytes may be appended to a vector that doubles when it is full.
 template <class T>
 bool may_grow(const std::vector<T>& values, std::size_t more, std::size_t limit) {
@@ -92,27 +120,21 @@ Result<std::vector<std::int64_t>> read_int_column(const std::filesystem::path& p
   return out;
 }
 
-Result<std::vector<std::int64_t>> read_label_column(const std::filesystem::path& path, std::size_t limit) {
+Result<LabelTable> read_labels(const std::filesystem::path& path, std::size_t limit) {
   RUDDER_ASSIGN(LineReader reader, LineReader::open(path, kMaxCsvLine));
-  std::vector<std::int64_t> out;
+  LabelTable out;
   std::string_view line;
   while (reader.next(line)) {
-    if (line.find(',') != std::string_view::npos) {
-      return Error{
-          Errc::kUnsupported,
-          fmt::format("{}: several label columns; only one class a node is handled", reader.where())};
+    const auto columns = static_cast<std::size_t>(std::ranges::count(line, ',')) + 1;
+    out.columns = out.rows == 0 ? columns : out.columns;
+    if (columns != out.columns) {
+      return reader.error_at(line, fmt::format("{} columns, {} before", columns, out.columns));
     }
-    double value = std::nan("");
-    std::string_view rest = line;
-    bool last = true;
-    std::int64_t label = -1;
-    if ((!line.empty() && !take_number(rest, value, last)) || !label_from_double(value, label)) {
-      return reader.error_at(line, "not a class number");
-    }
-    if (!may_grow(out, 1, limit)) {
+    if (!may_grow(out.classes, 1, limit) || !may_grow(out.flags, columns, limit)) {
       return over_limit(reader.where(), "the labels", limit);
     }
-    out.push_back(label);
+    RUDDER_TRY(columns == 1 ? read_class(reader, line, out.classes) : read_flags(reader, line, out.flags));
+    ++out.rows;
   }
   RUDDER_TRY(reader.status());
   return out;

@@ -22,10 +22,16 @@ namespace rudder::graph {
 [[nodiscard]] Result<std::vector<std::int64_t>> read_int_column(const std::filesystem::path& path,
                                                                 std::size_t limit);
 
-/// One label a line, an integer or a float that is a whole number; NaN or nothing is -1. A file with several
-/// columns is an error that says so.
-[[nodiscard]] Result<std::vector<std::int64_t>> read_label_column(const std::filesystem::path& path,
-                                                                  std::size_t limit);
+struct LabelTable {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::vector<std::int64_t> classes;  ///< of one column
+  std::vector<std::uint8_t> flags;    ///< of several, row after row
+};
+
+/// One label a line, an integer or a float that is a whole number; NaN or nothing is -1. Or as many columns
+/// as the first line has, each 0 or 1.
+[[nodiscard]] Result<LabelTable> read_labels(const std::filesystem::path& path, std::size_t limit);
 
 struct FloatTable {
   std::size_t rows = 0;

@@ -122,4 +122,23 @@ Result<std::vector<std::int64_t>> elements_to_labels(DType type, std::span<const
   return out;
 }
 
+Result<std::vector<std::uint8_t>> elements_to_flags(DType type, std::span<const std::byte> bytes,
+                                                    const std::string& where) {
+  std::vector<std::uint8_t> out;
+  out.reserve(bytes.size() / size_of(type));
+  std::string problem;
+  for_each_element(type, bytes, [&](auto value) {
+    const auto number = static_cast<double>(value);
+    if (number != 0 && number != 1 && problem.empty()) {
+      problem = fmt::format("{}: label {} is {}; of several label columns each is 0 or 1", where, out.size(),
+                            number);
+    }
+    out.push_back(number == 1 ? 1 : 0);
+  });
+  if (!problem.empty()) {
+    return Error{Errc::kInvalidData, problem};
+  }
+  return out;
+}
+
 }  // namespace rudder::graph

@@ -26,6 +26,11 @@ namespace rudder::graph {
                                                                    std::span<const std::byte> bytes,
                                                                    const std::string& where);
 
+/// Labels of a multi-label graph: whole or float numbers, each 0 or 1.
+[[nodiscard]] Result<std::vector<std::uint8_t>> elements_to_flags(DType type,
+                                                                  std::span<const std::byte> bytes,
+                                                                  const std::string& where);
+
 /// A label written as a float; NaN is -1. Nothing when it is not a whole number below 2^31 in size.
 [[nodiscard]] bool label_from_double(double value, std::int64_t& label) noexcept;
 

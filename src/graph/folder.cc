@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/folder.h"
 
+#include <algorithm>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -45,6 +46,17 @@ class Members {
       return {};
     }
     return found->get<std::string>();
+  }
+  /// Whether the text is there; any other than `value` is a problem.
+  bool marked(const char* key, std::string_view value) {
+    const auto found = json_.find(key);
+    if (found == json_.end()) {
+      return false;
+    }
+    if (!found->is_string() || found->get<std::string>() != value) {
+      fail(fmt::format("'{}' is {}; only \"{}\" is known", key, shown(*found), value));
+    }
+    return true;
   }
   bool flag(const char* key) {
     const auto found = json_.find(key);
@@ -121,6 +133,7 @@ Result<MetaFile> read_meta(const std::filesystem::path& path) {
   meta.test = static_cast<std::size_t>(members.count("test"));
   meta.max_degree = members.count("max_degree");
   file.original_ids = members.flag("original_ids");
+  meta.multi_label = members.marked(kLabelsKey, kMultiLabel);
   const std::string dtype = members.text("dtype");
   RUDDER_TRY(members.status());
   const std::optional<DType> type = dtype_from_name(dtype);
@@ -175,6 +188,46 @@ Status open_features(const std::filesystem::path& path, std::string_view stated_
                                               stated_in, name_of(stored), fmt::join(shape, ", ")));
   }
   return {};
+}
+
+Status open_labels(const std::filesystem::path& path, std::string_view stated_in, const GraphMeta& meta,
+                   NodeId rows, NpyArray& array, std::span<const std::int64_t>& labels,
+                   std::span<const std::uint8_t>& label_rows) {
+  if (!meta.multi_label) {
+    return open_vector(path, stated_in, static_cast<std::size_t>(rows), array, labels);
+  }
+  RUDDER_ASSIGN(array, NpyArray::open(path));
+  const std::vector<std::size_t> shape = {static_cast<std::size_t>(rows),
+                                          static_cast<std::size_t>(meta.classes)};
+  if (array.dtype() != DType::kU8 || array.shape() != shape) {
+    return invalid(path.string(),
+                   fmt::format("{} of shape ({}); {} says multi-label, which is u8 of shape ({})",
+                               name_of(array.dtype()), fmt::join(array.shape(), ", "), stated_in,
+                               fmt::join(shape, ", ")));
+  }
+  label_rows = {reinterpret_cast<const std::uint8_t*>(array.bytes().data()), array.bytes().size()};
+  return {};
+}
+
+Status check_label_rows(std::span<const std::uint8_t> label_rows, std::size_t classes,
+                        const std::string& where) {
+  const auto wrong = std::ranges::find_if(label_rows, [](std::uint8_t value) { return value > 1; });
+  if (wrong == label_rows.end()) {
+    return {};
+  }
+  const auto at = static_cast<std::size_t>(wrong - label_rows.begin());
+  return invalid(where, fmt::format("the label of row {} for class {} is {}, neither 0 nor 1", at / classes,
+                                    at % classes, *wrong));
+}
+
+Status write_labels(const std::filesystem::path& path, const GraphMeta& meta,
+                    std::span<const std::int64_t> labels, std::span<const std::uint8_t> label_rows) {
+  if (!meta.multi_label) {
+    return write_npy(path, labels);
+  }
+  const auto columns = static_cast<std::size_t>(meta.classes);
+  const std::size_t shape[] = {label_rows.size() / columns, columns};
+  return write_npy(path, DType::kU8, shape, std::as_bytes(label_rows));
 }
 
 Status check_split(std::span<const NodeId> split, NodeId begin, NodeId end, std::string_view name,

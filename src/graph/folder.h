@@ -20,6 +20,9 @@ namespace rudder::graph {
 inline constexpr std::string_view kGraphFormat = "rudder-graph";
 inline constexpr std::int64_t kGraphVersion = 1;
 inline constexpr std::string_view kGraphJson = "graph.json";
+/// "labels": "multi-label" in `graph.json`; without it labels are of one class a node.
+inline constexpr const char* kLabelsKey = "labels";
+inline constexpr std::string_view kMultiLabel = "multi-label";
 
 /// What `graph.json` holds.
 struct MetaFile {
@@ -54,6 +57,22 @@ class NewFolder {
 /// Opens the feature rows of `rows` nodes of the graph that `meta` describes.
 [[nodiscard]] Status open_features(const std::filesystem::path& path, std::string_view stated_in,
                                    const GraphMeta& meta, NodeId rows, NpyArray& array);
+
+/// Opens the labels of `rows` nodes of the graph that `meta` describes: one a node, or a row of values a
+/// node. The other view stays empty. Does not check the values.
+[[nodiscard]] Status open_labels(const std::filesystem::path& path, std::string_view stated_in,
+                                 const GraphMeta& meta, NodeId rows, NpyArray& array,
+                                 std::span<const std::int64_t>& labels,
+                                 std::span<const std::uint8_t>& label_rows);
+
+/// Checks that every value is 0 or 1; `classes` a node.
+[[nodiscard]] Status check_label_rows(std::span<const std::uint8_t> label_rows, std::size_t classes,
+                                      const std::string& where);
+
+/// Writes the labels of some nodes of the graph that `meta` describes.
+[[nodiscard]] Status write_labels(const std::filesystem::path& path, const GraphMeta& meta,
+                                  std::span<const std::int64_t> labels,
+                                  std::span<const std::uint8_t> label_rows);
 
 /// Checks that node ids ascend and lie in [begin, end). `name` is the array's in errors.
 [[nodiscard]] Status check_split(std::span<const NodeId> split, NodeId begin, NodeId end,

@@ -43,6 +43,10 @@ constexpr std::array<Generator, 5> kGenerators{{{"debian", this_debian},
 }  // namespace
 
 Result<GraphData> generate_graph(std::string_view name, const GeneratorOptions& options) {
+  if (options.multi_label && name != "planted") {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("multi-label: the planted generator has it, {} does not", name)};
+  }
   std::array<std::string_view, kGenerators.size()> names;
   for (std::size_t i = 0; i < kGenerators.size(); ++i) {
     if (kGenerators[i].name == name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kEdgeStream = 0x706c616e;
 constexpr std::uint64_t kMeanStream = 0x6d65616e;
+constexpr std::uint64_t kClassStream = 0x636c6173;
 
 /// Members of community c lie at [begin(c), begin(c + 1)) of a scrambled order: sizes differ by at most one.
 struct Communities {
@@ -58,6 +60,23 @@ void add_community_features(GraphData& data, const GeneratorOptions& options) {
     }
     store_row(data, static_cast<NodeId>(v), row);
   }
+}
+
+/// From one community a node to the classes of its community.
+void give_several_classes(GraphData& data, std::uint64_t seed) {
+  const auto classes = static_cast<std::size_t>(data.classes);
+  std::vector<std::uint8_t> of_community(classes * classes);
+  for (std::size_t community = 0; community < classes; ++community) {
+    for (std::size_t c = 0; c < classes; ++c) {
+      CounterRng random({seed, kClassStream, community, c});
+      of_community[community * classes + c] = c == community || random.below(4) == 0 ? 1 : 0;
+    }
+  }
+  for (const std::int64_t community : data.labels) {
+    const auto row = std::span(of_community).subspan(static_cast<std::size_t>(community) * classes, classes);
+    data.label_rows.insert(data.label_rows.end(), row.begin(), row.end());
+  }
+  data.labels.clear();
 }
 
 Status check_planted(const GeneratorOptions& options) {
@@ -103,6 +122,9 @@ Result<GraphData> planted_graph(const GeneratorOptions& options) {
     data.labels[static_cast<std::size_t>(ids[place])] = static_cast<std::int64_t>(communities.of(place));
   }
   add_community_features(data, options);
+  if (options.multi_label) {
+    give_several_classes(data, options.seed);
+  }
   add_random_split(data, shares_of(options), options.seed);
   return data;
 }

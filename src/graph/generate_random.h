@@ -18,7 +18,8 @@ namespace rudder::graph {
 /// Chung–Lu: expected degrees follow a power law. Each end of each edge is drawn in proportion to its weight.
 [[nodiscard]] Result<GraphData> chung_lu_graph(const GeneratorOptions& options);
 
-/// Planted communities of equal size; the label is the community, features are noisy community means.
+/// Planted communities of equal size; the label is the community, features are noisy community means. With
+/// multi_label every community has its own class and each of the others with chance 1/4.
 [[nodiscard]] Result<GraphData> planted_graph(const GeneratorOptions& options);
 
 /// A seeded permutation of [0, count).

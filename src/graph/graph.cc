@@ -27,6 +27,8 @@ struct Contents {
   DType dtype = DType::kF32;
   std::size_t rows_bytes = 0;
   std::span<const std::int64_t> labels;
+  std::span<const std::uint8_t> label_rows;
+  bool multi_label = false;
   std::int64_t classes = 0;
   std::span<const NodeId> train, val, test;
   std::span<const std::int64_t> original_ids;
@@ -40,7 +42,7 @@ Error invalid(const std::string& where, std::string_view what) {
 Status check_finite(const GraphData& data, const std::string& where) {
   constexpr std::size_t kChunk = 4096;
   std::array<float, kChunk> values;
-  const std::size_t count = data.labels.size() * data.features;
+  const std::size_t count = data.rows.size() / size_of(data.dtype);
   for (std::size_t begin = 0; begin < count; begin += kChunk) {
     const std::size_t length = std::min(kChunk, count - begin);
     widen_to_f32(data.dtype, data.rows.data() + begin * size_of(data.dtype), length, values.data());
@@ -49,6 +51,32 @@ Status check_finite(const GraphData& data, const std::string& where) {
     if (const auto at = static_cast<std::size_t>(found - values.begin()); at < length) {
       return invalid(where, fmt::format("feature {} of node {} is {}, not a finite number",
                                         (begin + at) % data.features, (begin + at) / data.features, *found));
+    }
+  }
+  return {};
+}
+
+Status check_labels(const Contents& contents, std::size_t nodes, const std::string& where) {
+  if (contents.classes < 0) {
+    return invalid(where, fmt::format("{} classes", contents.classes));
+  }
+  if (contents.multi_label) {
+    const auto classes = static_cast<std::size_t>(contents.classes);
+    if (classes == 0 || classes > contents.label_rows.size() || !contents.labels.empty() ||
+        contents.label_rows.size() / classes != nodes || contents.label_rows.size() % classes != 0) {
+      return invalid(where, fmt::format("{} single labels and {} values of rows of labels for {} nodes x {} "
+                                        "classes",
+                                        contents.labels.size(), contents.label_rows.size(), nodes, classes));
+    }
+    return check_label_rows(contents.label_rows, classes, where);
+  }
+  if (contents.labels.size() != nodes) {
+    return invalid(where, fmt::format("{} labels for {} nodes", contents.labels.size(), nodes));
+  }
+  for (std::size_t v = 0; v < nodes; ++v) {
+    if (contents.labels[v] < -1 || contents.labels[v] >= contents.classes) {
+      return invalid(
+          where, fmt::format("labels[{}] is {}, outside [-1, {})", v, contents.labels[v], contents.classes));
     }
   }
   return {};
@@ -68,18 +96,7 @@ Status check_contents(const Contents& contents, const std::string& where) {
     return invalid(where, fmt::format("{} bytes of features for {} nodes x {} of {}", contents.rows_bytes,
                                       nodes, contents.features, name_of(contents.dtype)));
   }
-  if (contents.labels.size() != nodes) {
-    return invalid(where, fmt::format("{} labels for {} nodes", contents.labels.size(), nodes));
-  }
-  if (contents.classes < 0) {
-    return invalid(where, fmt::format("{} classes", contents.classes));
-  }
-  for (std::size_t v = 0; v < nodes; ++v) {
-    if (contents.labels[v] < -1 || contents.labels[v] >= contents.classes) {
-      return invalid(
-          where, fmt::format("labels[{}] is {}, outside [-1, {})", v, contents.labels[v], contents.classes));
-    }
-  }
+  RUDDER_TRY(check_labels(contents, nodes, where));
   if (!contents.original_ids.empty() && contents.original_ids.size() != nodes) {
     return invalid(where, fmt::format("{} original ids for {} nodes", contents.original_ids.size(), nodes));
   }
@@ -107,11 +124,14 @@ Result<std::string> meta_text(const GraphData& data, EdgeIndex max_degree, const
   Json json = Json::object();
   json["format"] = kGraphFormat;
   json["version"] = kGraphVersion;
-  json["nodes"] = data.labels.size();
+  json["nodes"] = data.indptr.size() - 1;
   json["edges"] = data.indices.size();
   json["features"] = data.features;
   json["dtype"] = name_of(data.dtype);
   json["classes"] = data.classes;
+  if (!data.label_rows.empty()) {
+    json[kLabelsKey] = kMultiLabel;
+  }
   json["train"] = data.train.size();
   json["val"] = data.val.size();
   json["test"] = data.test.size();
@@ -164,6 +184,8 @@ Status write_graph(const std::filesystem::path& directory, const GraphData& data
   contents.dtype = data.dtype;
   contents.rows_bytes = data.rows.size();
   contents.labels = data.labels;
+  contents.label_rows = data.label_rows;
+  contents.multi_label = !data.label_rows.empty();
   contents.classes = data.classes;
   contents.train = data.train;
   contents.val = data.val;
@@ -175,9 +197,12 @@ Status write_graph(const std::filesystem::path& directory, const GraphData& data
   RUDDER_ASSIGN(NewFolder folder, NewFolder::create(directory));
   RUDDER_TRY(write_npy(directory / "indptr.npy", data.indptr));
   RUDDER_TRY(write_npy(directory / "indices.npy", data.indices));
-  const std::vector<std::size_t> shape = {data.labels.size(), data.features};
+  const std::vector<std::size_t> shape = {data.indptr.size() - 1, data.features};
   RUDDER_TRY(write_npy(directory / "features.npy", data.dtype, shape, data.rows));
-  RUDDER_TRY(write_npy(directory / "labels.npy", data.labels));
+  GraphMeta meta;
+  meta.classes = data.classes;
+  meta.multi_label = contents.multi_label;
+  RUDDER_TRY(write_labels(directory / "labels.npy", meta, data.labels, data.label_rows));
   RUDDER_TRY(write_npy(directory / "train.npy", data.train));
   RUDDER_TRY(write_npy(directory / "val.npy", data.val));
   RUDDER_TRY(write_npy(directory / "test.npy", data.test));
@@ -201,7 +226,8 @@ Result<Graph> Graph::open(const std::filesystem::path& directory) {
   RUDDER_TRY(open_vector(directory / "indices.npy", kGraphJson, static_cast<std::size_t>(meta.edges),
                          graph.indices_, graph.topology_.indices));
   RUDDER_TRY(open_features(directory / "features.npy", kGraphJson, meta, meta.nodes, graph.features_));
-  RUDDER_TRY(open_vector(directory / "labels.npy", kGraphJson, nodes, graph.labels_, graph.labels_view_));
+  RUDDER_TRY(open_labels(directory / "labels.npy", kGraphJson, meta, meta.nodes, graph.labels_,
+                         graph.labels_view_, graph.label_rows_view_));
   RUDDER_TRY(open_vector(directory / "train.npy", kGraphJson, meta.train, graph.train_, graph.train_view_));
   RUDDER_TRY(open_vector(directory / "val.npy", kGraphJson, meta.val, graph.val_, graph.val_view_));
   RUDDER_TRY(open_vector(directory / "test.npy", kGraphJson, meta.test, graph.test_, graph.test_view_));
@@ -215,6 +241,8 @@ Result<Graph> Graph::open(const std::filesystem::path& directory) {
   contents.dtype = meta.dtype;
   contents.rows_bytes = graph.features_.bytes().size();
   contents.labels = graph.labels_view_;
+  contents.label_rows = graph.label_rows_view_;
+  contents.multi_label = meta.multi_label;
   contents.classes = meta.classes;
   contents.train = graph.train_view_;
   contents.val = graph.val_view_;

@@ -11,6 +11,7 @@
 #include "rudder/core/machine.h"
 #include "rudder/core/text.h"
 
+#include "graph/elements.h"
 #include "graph/seeded.h"
 
 namespace rudder::graph {
@@ -101,6 +102,31 @@ Status set_labels(GraphData& data, std::vector<std::int64_t> labels, const std::
   }
   data.labels = std::move(labels);
   data.classes = largest + 1;
+  return {};
+}
+
+Status set_labels(GraphData& data, const NpyArray& array, std::size_t nodes) {
+  const std::vector<std::size_t>& shape = array.shape();
+  if (shape.empty() || shape.size() > 2 || shape[0] != nodes || (shape.size() == 2 && shape[1] == 0)) {
+    return invalid(array.where(), fmt::format("shape ({}) for {} nodes", fmt::join(shape, ", "), nodes));
+  }
+  if (shape.size() == 1 || shape[1] == 1) {
+    RUDDER_ASSIGN(std::vector<std::int64_t> labels,
+                  elements_to_labels(array.dtype(), array.bytes(), array.where()));
+    return set_labels(data, std::move(labels), array.where());
+  }
+  RUDDER_ASSIGN(std::vector<std::uint8_t> flags,
+                elements_to_flags(array.dtype(), array.bytes(), array.where()));
+  return set_label_rows(data, std::move(flags), shape[1], array.where());
+}
+
+Status set_label_rows(GraphData& data, std::vector<std::uint8_t> label_rows, std::size_t classes,
+                      const std::string& where) {
+  if (classes > kMaxFeatures) {
+    return invalid(where, fmt::format("{} label columns, at most {} are read", classes, kMaxFeatures));
+  }
+  data.label_rows = std::move(label_rows);
+  data.classes = static_cast<std::int64_t>(classes);
   return {};
 }
 

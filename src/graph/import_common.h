@@ -13,6 +13,7 @@
 #include "rudder/core/result.h"
 #include "rudder/graph/edges.h"
 #include "rudder/graph/importers.h"
+#include "rudder/graph/npy.h"
 
 namespace rudder::graph {
 
@@ -41,6 +42,13 @@ namespace rudder::graph {
 
 /// Takes one label a node, each -1 or a class; the number of classes is the largest label + 1.
 [[nodiscard]] Status set_labels(GraphData& data, std::vector<std::int64_t> labels, const std::string& where);
+
+/// Takes an array of one label a node (one dimension, or one column), or of several columns of 0 or 1.
+[[nodiscard]] Status set_labels(GraphData& data, const NpyArray& array, std::size_t nodes);
+
+/// Takes the labels of a multi-label graph: `classes` values of 0 or 1 a node, node after node.
+[[nodiscard]] Status set_label_rows(GraphData& data, std::vector<std::uint8_t> label_rows,
+                                    std::size_t classes, const std::string& where);
 
 /// Sorts node ids into `split`; repeats and ids outside [0, nodes) are errors.
 [[nodiscard]] Status set_split(std::vector<NodeId>& split, std::vector<std::int64_t> ids, NodeId nodes,

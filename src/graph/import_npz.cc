@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "graph/elements.h"
 #include "graph/import_common.h"
 #include "graph/npz.h"
 #include "graph/seeded.h"
@@ -118,13 +117,7 @@ Result<GraphData> import_npz(const std::filesystem::path& source, const ImportOp
                  {"seed", std::to_string(options.seed)}};
   RUDDER_TRY(read_features(file, data, nodes, limit));
   RUDDER_ASSIGN(const NpyArray labels, file.read("labels"));
-  if (labels.shape().size() != 1 || labels.elements() != nodes) {
-    return invalid(labels.where(),
-                   fmt::format("shape ({}) for {} nodes", fmt::join(labels.shape(), ", "), nodes));
-  }
-  RUDDER_ASSIGN(std::vector<std::int64_t> classes,
-                elements_to_labels(labels.dtype(), labels.bytes(), labels.where()));
-  RUDDER_TRY(set_labels(data, std::move(classes), labels.where()));
+  RUDDER_TRY(set_labels(data, labels, nodes));
   RUDDER_TRY(set_structure(data, static_cast<NodeId>(nodes), edges_of(std::move(adjacency)), file.where()));
   add_random_split(data, SplitShares{}, options.seed);
   return data;

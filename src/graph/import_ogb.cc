@@ -75,8 +75,13 @@ Status read_csv(const fs::path& raw, GraphData& data, EdgeList& edges, NodeId& n
   data.features = table.columns;
   data.rows = std::move(table.values);
   const fs::path label_file = raw / "node-label.csv.gz";
-  RUDDER_ASSIGN(std::vector<std::int64_t> labels, read_label_column(label_file, limit));
-  return set_labels(data, std::move(labels), label_file.string());
+  RUDDER_ASSIGN(LabelTable labels, read_labels(label_file, limit));
+  if (labels.rows != static_cast<std::size_t>(nodes)) {
+    return invalid(label_file.string(), fmt::format("{} labels for {} nodes", labels.rows, nodes));
+  }
+  return labels.columns == 1
+             ? set_labels(data, std::move(labels.classes), label_file.string())
+             : set_label_rows(data, std::move(labels.flags), labels.columns, label_file.string());
 }
 
 Status read_npz_edges(NpzFile& file, EdgeList& edges) {
@@ -118,14 +123,7 @@ Status read_npz(const fs::path& raw, GraphData& data, EdgeList& edges, NodeId& n
   RUDDER_TRY(read_npz_features(file, data, static_cast<std::size_t>(nodes), limit));
   RUDDER_ASSIGN(NpzFile label_file, NpzFile::open(raw / "node-label.npz", limit));
   RUDDER_ASSIGN(const NpyArray array, label_file.read("node_label"));
-  const bool one_column = array.shape().size() == 1 || (array.shape().size() == 2 && array.shape()[1] == 1);
-  if (!one_column) {
-    return Error{Errc::kUnsupported, fmt::format("{}: shape ({}); only one class a node is handled",
-                                                 array.where(), fmt::join(array.shape(), ", "))};
-  }
-  RUDDER_ASSIGN(std::vector<std::int64_t> labels,
-                elements_to_labels(array.dtype(), array.bytes(), array.where()));
-  return set_labels(data, std::move(labels), array.where());
+  return set_labels(data, array, static_cast<std::size_t>(nodes));
 }
 
 /// The one folder under `split/` that has the three id lists.
@@ -178,9 +176,6 @@ Result<GraphData> import_ogb(const fs::path& source, const ImportOptions& option
   EdgeList edges;
   NodeId nodes = 0;
   RUDDER_TRY(binary ? read_npz(raw, data, edges, nodes, limit) : read_csv(raw, data, edges, nodes, limit));
-  if (data.labels.size() != static_cast<std::size_t>(nodes)) {
-    return invalid(raw.string(), fmt::format("{} labels for {} nodes", data.labels.size(), nodes));
-  }
   RUDDER_TRY(read_splits(split, data, nodes, limit));
   data.origin = {{"source", "ogb: " + base_name(source)},
                  {"edges_listed", std::to_string(edges.source.size())},

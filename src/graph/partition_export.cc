@@ -74,16 +74,22 @@ class Exporter {
     const std::size_t row_bytes = from_.row_bytes();
     const std::size_t shape[] = {fresh_.size(), from_.meta().features};
     RUDDER_ASSIGN(NpyWriter features, NpyWriter::create(out_ / "features.npy", from_.meta().dtype, shape));
+    const auto classes = at(from_.meta().classes);
     std::vector<std::int64_t> labels;
-    labels.reserve(fresh_.size());
+    std::vector<std::uint8_t> label_rows;
     for (const NodeId v : fresh_) {
       const Part& part = parts[from_.book().part_of(v)];
       const std::size_t row = at(v - part.begin());
       RUDDER_TRY(features.write(part.features().subspan(row * row_bytes, row_bytes)));
-      labels.push_back(part.labels()[row]);
+      if (from_.meta().multi_label) {
+        const auto own = part.label_rows().subspan(row * classes, classes);
+        label_rows.insert(label_rows.end(), own.begin(), own.end());
+      } else {
+        labels.push_back(part.labels()[row]);
+      }
     }
     RUDDER_TRY(features.commit());
-    return write_npy(out_ / "labels.npy", labels);
+    return write_labels(out_ / "labels.npy", from_.meta(), labels, label_rows);
   }
 
   Status write_source_ids() {

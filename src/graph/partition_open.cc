@@ -203,8 +203,9 @@ Result<Part> PartitionedGraph::open_part(PartId p) const {
   part.begin_ = book_.begin(p);
   part.size_ = book_.size(p);
   RUDDER_TRY(open_features(directory / "features.npy", kPartitionJson, meta_, part.size_, part.features_));
-  RUDDER_TRY(
-      open_vector(directory / "labels.npy", kPartitionJson, at(part.size_), part.labels_, part.labels_view_));
+  RUDDER_TRY(open_labels(directory / "labels.npy", kPartitionJson, meta_, part.size_, part.labels_,
+                         part.labels_view_, part.label_rows_view_));
+  RUDDER_TRY(check_label_rows(part.label_rows_view_, at(meta_.classes), part.labels_.where()));
   for (std::size_t i = 0; i < part.labels_view_.size(); ++i) {
     if (const std::int64_t label = part.labels_view_[i]; label < -1 || label >= meta_.classes) {
       return invalid(part.labels_.where(),

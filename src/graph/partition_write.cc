@@ -186,11 +186,17 @@ class PartitionWriter {
     RUDDER_ASSIGN(NpyWriter features,
                   NpyWriter::create(directory / "features.npy", graph_.meta().dtype, shape));
     std::vector<std::int64_t> labels;
+    std::vector<std::uint8_t> label_rows;
     std::vector<std::int64_t> source_ids;
     for (NodeId v = ids_.book.begin(p); v < ids_.book.end(p); ++v) {
       const NodeId original = ids_.original[at(v)];
       RUDDER_TRY(features.write(graph_.row(original)));
-      labels.push_back(graph_.labels()[at(original)]);
+      if (graph_.meta().multi_label) {
+        const auto row = graph_.label_row(original);
+        label_rows.insert(label_rows.end(), row.begin(), row.end());
+      } else {
+        labels.push_back(graph_.labels()[at(original)]);
+      }
       if (!graph_.original_ids().empty()) {
         source_ids.push_back(graph_.original_ids()[at(original)]);
       }
@@ -199,7 +205,7 @@ class PartitionWriter {
     if (!graph_.original_ids().empty()) {
       RUDDER_TRY(write_npy(directory / "source_ids.npy", source_ids));
     }
-    return write_npy(directory / "labels.npy", labels);
+    return write_labels(directory / "labels.npy", graph_.meta(), labels, label_rows);
   }
 
   /// New ids of the members of a split that part p owns, ascending.

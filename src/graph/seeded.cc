@@ -71,8 +71,8 @@ void add_to_split(GraphData& data, NodeId v, std::uint64_t seed, std::uint64_t k
 }
 
 void add_random_split(GraphData& data, SplitShares shares, std::uint64_t seed) {
-  for (std::size_t v = 0; v < data.labels.size(); ++v) {
-    if (data.labels[v] >= 0) {
+  for (std::size_t v = 0; v + 1 < data.indptr.size(); ++v) {
+    if (data.labels.empty() || data.labels[v] >= 0) {
       add_to_split(data, static_cast<NodeId>(v), seed, v, shares);
     }
   }

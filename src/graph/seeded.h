@@ -40,7 +40,7 @@ struct SplitShares {
 /// of v; leave out nodes without a label.
 void add_to_split(GraphData& data, NodeId v, std::uint64_t seed, std::uint64_t key, SplitShares shares);
 
-/// Splits all nodes with a label by their ids.
+/// Splits all nodes with a label, in a multi-label graph all nodes, by their ids.
 void add_random_split(GraphData& data, SplitShares shares, std::uint64_t seed);
 
 /// Copies a row of data.features floats into the rows of a f32 graph.

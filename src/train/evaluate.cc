@@ -12,6 +12,7 @@
 #include "rudder/core/aligned.h"
 
 #include "train/neighborhood.h"
+#include "train/score.h"
 
 namespace rudder::train {
 namespace {
@@ -106,22 +107,22 @@ class Evaluation {
     return out;
   }
 
-  /// Adds right and labelled nodes of `split`; outputs[i] belongs to nodes[i], which holds the split's nodes.
-  void count(std::span<const NodeId> split, std::span<const NodeId> nodes, std::span<const float> outputs,
-             std::uint64_t& right, std::uint64_t& labelled) const {
+  /// Judges the nodes of `split`; outputs[i] belongs to nodes[i], which holds the split's nodes.
+  [[nodiscard]] Score judge(std::span<const NodeId> split, std::span<const NodeId> nodes,
+                            std::span<const float> outputs) const {
     const std::size_t classes = learner_.outputs(learner_.layers() - 1);
+    Score score;
     for (const NodeId v : split) {
-      const std::int64_t label = part_.labels()[static_cast<std::size_t>(v - part_.begin())];
-      if (label < 0) {
-        continue;
-      }
       const auto i = static_cast<std::size_t>(std::ranges::lower_bound(nodes, v) - nodes.begin());
       const auto row = outputs.subspan(i * classes, classes);
-      ++labelled;
-      if (std::ranges::max_element(row) - row.begin() == label) {
-        ++right;
+      const auto own = static_cast<std::size_t>(v - part_.begin());
+      if (graph_.meta().multi_label) {
+        score.add_classes(row, part_.label_rows().subspan(own * classes, classes));
+      } else {
+        score.add_class(row, part_.labels()[own]);
       }
     }
+    return score;
   }
 
  private:
@@ -132,10 +133,6 @@ class Evaluation {
   EvaluationOptions options_;
   NeighborhoodBuilder builder_;
 };
-
-double share(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 }  // namespace
 
@@ -164,12 +161,12 @@ Result<Accuracy> evaluate(const graph::PartitionedGraph& graph, const graph::Par
       inputs = {table, DType::kF32, width, published->bytes(), part.begin()};
     }
   }
-  std::array<std::uint64_t, 4> counts{};
-  evaluation.count(graph.val(part.id()), judged, outputs, counts[0], counts[1]);
-  evaluation.count(graph.test(part.id()), judged, outputs, counts[2], counts[3]);
+  const Score val = evaluation.judge(graph.val(part.id()), judged, outputs);
+  const Score test = evaluation.judge(graph.test(part.id()), judged, outputs);
+  std::array<std::uint64_t, 4> counts = {val.part, val.whole, test.part, test.whole};
   // Also the sign that nobody pulls any more.
   RUDDER_TRY(collective.sum(std::span<std::uint64_t>(counts)));
-  return Accuracy{share(counts[0], counts[1]), share(counts[2], counts[3]), counts[1] > 0};
+  return Accuracy{Score{counts[0], counts[1]}.share(), Score{counts[2], counts[3]}.share(), counts[1] > 0};
 }
 
 }  // namespace rudder::train

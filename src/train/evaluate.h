@@ -12,7 +12,9 @@
 
 namespace rudder::train {
 
-/// Shares of nodes whose largest output is at their label, over all ranks; 0 when no node has a label.
+/// Shares of nodes whose largest output is at their label, over all ranks; 0 when no node has a label. In
+/// multi-label graphs micro-F1: 2 tp / (2 tp + fp + fn) over all nodes and classes, a class being predicted
+/// where its output is positive; 0 when there is nothing to find and nothing was found.
 struct Accuracy {
   double val = 0;
   double test = 0;

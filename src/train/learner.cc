@@ -41,6 +41,18 @@ at::Tensor rows_as_tensor(const Lesson& lesson, std::size_t features, std::vecto
   return at::from_blob(const_cast<std::byte*>(lesson.rows), sizes, at::kFloat);
 }
 
+at::Tensor cross_entropy(const at::Tensor& outputs, std::span<const std::int64_t> labels) {
+  const at::Tensor classes =
+      at::from_blob(const_cast<std::int64_t*>(labels.data()), {outputs.size(0)}, at::kLong);
+  return at::cross_entropy_loss(outputs, classes, {}, at::Reduction::Mean, kIgnoredLabel);
+}
+
+at::Tensor binary_cross_entropy(const at::Tensor& outputs, std::span<const std::uint8_t> label_rows) {
+  const at::Tensor flags =
+      at::from_blob(const_cast<std::uint8_t*>(label_rows.data()), outputs.sizes(), at::kByte);
+  return at::binary_cross_entropy_with_logits(outputs, flags.to(at::kFloat), {}, {}, at::Reduction::Mean);
+}
+
 class TorchLearner final : public Learner {
  public:
   explicit TorchLearner(const LearnerOptions& options)
@@ -60,7 +72,8 @@ class TorchLearner final : public Learner {
   Result<float> learn(const Lesson& lesson) override {
     RUDDER_CHECK(lesson.batch->layers.size() == model_->layers(), "one message-flow graph a layer");
     float loss = 0;
-    if (std::ranges::all_of(lesson.labels, [](std::int64_t label) { return label < 0; })) {
+    if (lesson.label_rows.empty() &&
+        std::ranges::all_of(lesson.labels, [](std::int64_t label) { return label < 0; })) {
       return loss;
     }
     RUDDER_TRY(
@@ -147,9 +160,8 @@ class TorchLearner final : public Learner {
           options_.dropout, stream_key({options_.seed, kDropout, key.epoch, key.batch, key.rank, k}));
       x = model_->forward_layer(k, mfg, degrees, x, dropout);
     }
-    const at::Tensor labels = at::from_blob(const_cast<std::int64_t*>(lesson.labels.data()),
-                                            {static_cast<std::int64_t>(lesson.labels.size())}, at::kLong);
-    const at::Tensor loss = at::cross_entropy_loss(x, labels, {}, at::Reduction::Mean, kIgnoredLabel);
+    const at::Tensor loss =
+        options_.multi_label ? binary_cross_entropy(x, lesson.label_rows) : cross_entropy(x, lesson.labels);
     loss.backward(at::full({}, lesson.weight, at::kFloat));
     return loss.item<float>();
   }

@@ -22,6 +22,7 @@ struct LearnerOptions {
   std::size_t features = 0;
   std::size_t hidden = 128;
   std::size_t classes = 0;
+  bool multi_label = false;  ///< a node may have several classes
   std::size_t layers = 2;
   std::size_t heads = 4;
   LearningRate learning_rate = {};
@@ -43,9 +44,10 @@ struct Lesson {
   const sample::SampledBatch* batch = nullptr;
   const std::byte* rows = nullptr;  ///< of batch->nodes, `dtype`
   DType dtype = DType::kF32;
-  std::span<const float> degrees;        ///< of batch->nodes, without self-loops; needed by gcn
-  std::span<const std::int64_t> labels;  ///< of the seeds, each in [-1, classes); -1: none
-  double weight = 1;                     ///< of this batch's mean loss in the step's
+  std::span<const float> degrees;            ///< of batch->nodes, without self-loops; needed by gcn
+  std::span<const std::int64_t> labels;      ///< of the seeds, each in [-1, classes); -1: none
+  std::span<const std::uint8_t> label_rows;  ///< multi-label: of the seeds instead, `classes` of 0 or 1 each
+  double weight = 1;                         ///< of this batch's mean loss in the step's
 };
 
 /// Used by the thread that created it. Everything is a function of options and lessons: neither the number of
@@ -59,8 +61,9 @@ class Learner {
 
   [[nodiscard]] static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options);
 
-  /// Mean cross-entropy over the seeds with a label; adds `weight` times its derivative to gradient(). 0
-  /// when no seed has one.
+  /// Mean cross-entropy over the seeds with a label, or in multi-label graphs the mean over seeds and classes
+  /// of the binary one of the outputs' sigmoids; adds `weight` times its derivative to gradient(). 0 when no
+  /// seed has a label.
   [[nodiscard]] virtual Result<float> learn(const Lesson& lesson) = 0;
   /// One Adam step along gradient(), which the caller may have summed over ranks and which is clipped. The
   /// gradient is zero afterwards, as it is at the start.

@@ -91,6 +91,7 @@ class RankRun {
     RUDDER_TRY(count_labels());
     stepper_.emplace(StepSetting{.options = options_,
                                  .graph = graph_,
+                                 .part = *part_,
                                  .seeds = *seeds_,
                                  .learner = *learner_,
                                  .collective = *collective_,
@@ -111,6 +112,7 @@ class RankRun {
                             .features = graph_.meta().features,
                             .hidden = options_.hidden,
                             .classes = static_cast<std::size_t>(graph_.meta().classes),
+                            .multi_label = graph_.meta().multi_label,
                             .layers = options_.fanout.size(),
                             .heads = options_.heads,
                             .learning_rate = {.peak = options_.learning_rate,
@@ -263,6 +265,7 @@ class RankRun {
 
   Status finish() {
     result_.world = who_.world;
+    result_.metric = graph_.meta().multi_label ? "micro_f1" : "accuracy";
     result_.blas = blas_kernels();
     result_.stopped = stepper_->stopped();
     result_.step_hit_rates = stepper_->hit_rates();

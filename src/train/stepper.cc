@@ -59,8 +59,7 @@ Result<TimePoint> Stepper::learn(dataplane::BatchSource& feed, TimePoint start, 
   for (std::uint32_t b = first; b < end; ++b) {
     RUDDER_ASSIGN(dataplane::Batch batch, feed.next());
     const TimePoint fed = steady_clock().now();
-    const auto seeds = static_cast<double>(
-        std::ranges::count_if(batch.labels, [](std::int64_t label) { return label >= 0; }));
+    const auto seeds = static_cast<double>(labelled(batch));
     const double weight = seeds > 0 ? seeds / group.total : 0;
     RUDDER_ASSIGN(const float loss, setting_.learner.learn(lesson_of(batch, weight)));
     group.loss += seeds * static_cast<double>(loss);
@@ -77,15 +76,32 @@ Result<TimePoint> Stepper::learn(dataplane::BatchSource& feed, TimePoint start, 
   return start;
 }
 
+std::size_t Stepper::labelled(const dataplane::Batch& batch) const {
+  return setting_.graph.meta().multi_label
+             ? batch.sampled.seeds
+             : static_cast<std::size_t>(
+                   std::ranges::count_if(batch.labels, [](std::int64_t label) { return label >= 0; }));
+}
+
 Lesson Stepper::lesson_of(const dataplane::Batch& batch, double weight) {
   if (setting_.learner.needs_degrees()) {
     degrees_without_loops(setting_.graph.topology(), batch.sampled.nodes, degrees_);
+  }
+  label_rows_.clear();
+  if (setting_.graph.meta().multi_label) {
+    const auto classes = static_cast<std::size_t>(setting_.graph.meta().classes);
+    for (LocalId i = 0; i < batch.sampled.seeds; ++i) {
+      const auto row = static_cast<std::size_t>(batch.sampled.nodes[i] - setting_.part.begin());
+      const auto flags = setting_.part.label_rows().subspan(row * classes, classes);
+      label_rows_.insert(label_rows_.end(), flags.begin(), flags.end());
+    }
   }
   return {.batch = &batch.sampled,
           .rows = batch.rows.data(),
           .dtype = setting_.graph.meta().dtype,
           .degrees = degrees_,
           .labels = batch.labels,
+          .label_rows = label_rows_,
           .weight = weight};
 }
 

@@ -25,6 +25,7 @@ namespace rudder::train {
 struct StepSetting {
   const TrainOptions& options;
   const graph::PartitionedGraph& graph;
+  const graph::Part& part;
   const LabelledSeeds& seeds;  ///< of the epoch at hand
   Learner& learner;
   Collective& collective;
@@ -66,12 +67,14 @@ class Stepper {
   };
   [[nodiscard]] Result<TimePoint> learn(dataplane::BatchSource& feed, TimePoint start, StepSums& sums,
                                         Group& group);
+  [[nodiscard]] std::size_t labelled(const dataplane::Batch& batch) const;
   [[nodiscard]] Lesson lesson_of(const dataplane::Batch& batch, double weight);
   [[nodiscard]] Status sum_gradient();
   [[nodiscard]] Status check(float loss) const;
 
   StepSetting setting_;
   std::vector<float> degrees_;
+  std::vector<std::uint8_t> label_rows_;
   std::vector<double> hit_rates_;
   bool stopped_ = false;
 };

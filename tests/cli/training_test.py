@@ -4,7 +4,7 @@
 import json
 import unittest
 
-from program import Base, run, run_json
+from program import SMALL, Base, run, run_json
 
 LIVE = ["none", "fixed-window", "degree", "vip", "lru", "lfu", "clock", "sieve", "s3fifo", "score", "hotset", "lookahead"]
 
@@ -17,7 +17,7 @@ class Training(Base):
 
     def test_nothing_but_the_seed_changes_the_training(self):
         base = self.train("--policy", "none")
-        self.assertEqual(list(base), ["policy", "world", "epochs", "val_accuracy", "test_accuracy", "best_epoch", "best_val_accuracy", "stopped_early",
+        self.assertEqual(list(base), ["policy", "world", "epochs", "metric", "val_accuracy", "test_accuracy", "best_epoch", "best_val_accuracy", "stopped_early",
                                       "loss_digest", "peak_rss_bytes"])
         self.assertEqual(list(base["epochs"][0]), ["epoch", "loss", "seconds", "stall_seconds", "requests", "hits", "fetched",
                                                    "payload_bytes", "wire_bytes", "messages", "evaluation_seconds", "val_accuracy"])
@@ -63,6 +63,19 @@ class Training(Base):
         self.assertEqual([line["val_accuracy"] for line in lines], accuracies)
         _, err = run("train", self.parts, "--transport", "loopback", "--patience", 2, "--trace", self.work / "cut", code=2)
         self.assertIn("--patience", err)
+
+    def test_nodes_with_several_classes(self):
+        graph, parts, back = (self.work / name for name in ("several", "several-parts", "several-back"))
+        info = run_json("graph", "generate", "planted", graph, *SMALL, "--multi-label")
+        self.assertTrue(info["multi_label"])
+        run("partition", graph, parts, "--parts", 2)
+        run("graph", "export", parts, back)
+        for file in graph.iterdir():
+            self.assertEqual(file.read_bytes(), (back / file.name).read_bytes(), file.name)
+        result = run_json("launch", "-n", 2, "--", "train", parts, *self.SHORT, "--epochs", 8)
+        self.assertEqual(result["metric"], "micro_f1")
+        self.assertGreater(result["test_accuracy"], 0.6)
+        self.assertEqual(self.train()["metric"], "accuracy")
 
     def test_other_models_train(self):
         for model in ("gcn", "gat"):

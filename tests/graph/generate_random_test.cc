@@ -103,6 +103,27 @@ INSTANTIATE_TEST_SUITE_P(All, RandomFamily, testing::Values("rmat", "chung-lu", 
                            return name;
                          });
 
+TEST(Planted, GivesEveryCommunityItsOwnAndOtherClasses) {
+  GeneratorOptions options = small_options();
+  const GraphData single = make("planted", options);
+  options.multi_label = true;
+  const GraphData several = make("planted", options);
+  EXPECT_EQ(several.indices, single.indices);
+  EXPECT_EQ(several.rows, single.rows);
+  EXPECT_EQ(several.train, single.train);
+  const auto classes = static_cast<std::size_t>(options.classes);
+  ASSERT_EQ(several.label_rows.size(), single.labels.size() * classes);
+  EXPECT_TRUE(several.labels.empty());
+  std::map<std::int64_t, std::vector<std::uint8_t>> of_community;
+  for (std::size_t v = 0; v < single.labels.size(); ++v) {
+    const auto begin = several.label_rows.begin() + static_cast<std::ptrdiff_t>(v * classes);
+    const std::vector<std::uint8_t> row(begin, begin + static_cast<std::ptrdiff_t>(classes));
+    EXPECT_EQ(row[static_cast<std::size_t>(single.labels[v])], 1);
+    EXPECT_EQ(of_community.try_emplace(single.labels[v], row).first->second, row);
+  }
+  EXPECT_THAT(generate_graph("rmat", options).error().message, HasSubstr("multi-label"));
+}
+
 TEST(RandomGraphs, RefuseWhatMemoryCannotHoldAndNameBothNumbers) {
   GeneratorOptions options;
   options.scale = 30;

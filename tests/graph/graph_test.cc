@@ -101,6 +101,69 @@ TEST(GraphFolder, KeepsHalfPrecisionRowsAsTheyAre) {
   }
 }
 
+/// The path graph whose nodes have classes {0, 1}, {}, {1}, {0}.
+GraphData multi_label_graph() {
+  GraphData data = path_graph();
+  data.labels.clear();
+  data.classes = 2;
+  data.label_rows = {1, 1, 0, 0, 0, 1, 1, 0};
+  return data;
+}
+
+TEST(GraphFolder, KeepsRowsOfLabels) {
+  const auto directory = temporary();
+  const GraphData data = multi_label_graph();
+  ASSERT_TRUE(write_graph(directory.path() / "g", data).ok());
+  EXPECT_THAT(read_text(directory.path() / "g" / "graph.json").value(),
+              HasSubstr("\"labels\": \"multi-label\""));
+  const auto graph = Graph::open(directory.path() / "g");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_TRUE(graph->meta().multi_label);
+  EXPECT_TRUE(graph->labels().empty());
+  EXPECT_THAT(graph->label_row(0), ElementsAre(1, 1));
+  EXPECT_THAT(graph->label_row(2), ElementsAre(0, 1));
+}
+
+TEST(GraphFolder, RefusesRowsOfLabelsThatAreWrong) {
+  const auto refuse = [](const std::function<void(GraphData&)>& spoil) {
+    const auto directory = temporary();
+    GraphData data = multi_label_graph();
+    spoil(data);
+    const Status status = write_graph(directory.path() / "g", data);
+    return status.ok() ? "no error" : status.error().message;
+  };
+  EXPECT_THAT(refuse([](GraphData& d) { d.label_rows[5] = 2; }),
+              HasSubstr("the label of row 2 for class 1 is 2, neither 0 nor 1"));
+  EXPECT_THAT(refuse([](GraphData& d) { d.label_rows.pop_back(); }),
+              HasSubstr("7 values of rows of labels for 4 nodes x 2 classes"));
+  EXPECT_THAT(refuse([](GraphData& d) { d.classes = 0; }), HasSubstr("4 nodes x 0 classes"));
+  EXPECT_THAT(refuse([](GraphData& d) { d.classes = std::int64_t{1} << 62; }), HasSubstr("classes"));
+  EXPECT_THAT(refuse([](GraphData& d) { d.labels = {0, 1, 0, 1}; }), HasSubstr("4 single labels and 8"));
+
+  const auto open = [](const std::function<void(const std::filesystem::path&)>& spoil) {
+    const auto directory = temporary();
+    const auto path = directory.path() / "g";
+    EXPECT_TRUE(write_graph(path, multi_label_graph()).ok());
+    spoil(path);
+    const auto graph = Graph::open(path);
+    return graph.ok() ? "no error" : graph.error().message;
+  };
+  EXPECT_THAT(open([](const auto& path) { replace_in(path / "graph.json", "multi-label", "many"); }),
+              HasSubstr("'labels' is \"many\"; only \"multi-label\" is known"));
+  EXPECT_THAT(
+      open([](const auto& path) { replace_in(path / "graph.json", "\"labels\": \"multi-label\",", ""); }),
+      HasSubstr("labels.npy"));
+  EXPECT_THAT(
+      open([](const auto& path) { replace_in(path / "graph.json", "\"classes\": 2", "\"classes\": 3"); }),
+      HasSubstr("labels.npy: u8 of shape (4, 2); graph.json says multi-label, which is u8 of shape (4, 3)"));
+  EXPECT_THAT(open([](const auto& path) {
+                const std::vector<std::byte> twos(8, std::byte{2});
+                const std::size_t shape[] = {4, 2};
+                ASSERT_TRUE(write_npy(path / "labels.npy", DType::kU8, shape, twos).ok());
+              }),
+              HasSubstr("the label of row 0 for class 0 is 2"));
+}
+
 TEST(GraphFolder, AcceptsAGraphWithoutNodesAndRowsWithoutColumns) {
   const auto directory = temporary();
   GraphData none;

@@ -147,7 +147,9 @@ inline void expect_survives_flips(ImportFormat format, const std::filesystem::pa
       if (data.ok()) {
         const auto nodes = static_cast<NodeId>(data->indptr.size()) - 1;
         EXPECT_TRUE(validate_csc({data->indptr, data->indices}, nodes, "flipped").ok());
-        EXPECT_EQ(data->labels.size(), static_cast<std::size_t>(nodes));
+        EXPECT_EQ(data->labels.size() + data->label_rows.size(),
+                  static_cast<std::size_t>(nodes) *
+                      (data->label_rows.empty() ? 1 : static_cast<std::size_t>(data->classes)));
         EXPECT_EQ(data->rows.size(), static_cast<std::size_t>(nodes) * data->features * size_of(data->dtype));
       }
     }

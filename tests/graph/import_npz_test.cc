@@ -112,6 +112,21 @@ TEST(ImportNpz, ReadsDottedNamesAndWideTypes) {
   }
 }
 
+TEST(ImportNpz, ReadsSeveralLabelColumns) {
+  const GraphData data = import_entries(
+      with(underscored(), "labels.npy", npy("|b1", "(4, 2)", std::string("\1\0\0\0\1\1\0\1", 8))));
+  EXPECT_EQ(data.classes, 2);
+  EXPECT_TRUE(data.labels.empty());
+  EXPECT_THAT(data.label_rows, ElementsAre(1, 0, 0, 0, 1, 1, 0, 1));
+  EXPECT_EQ(data.train.size() + data.val.size() + data.test.size(), 4U);
+  const GraphData one = import_entries(with(underscored(), "labels.npy", npy("|i1", "(4, 1)", "\1\1\2\1")));
+  EXPECT_THAT(one.labels, ElementsAre(1, 1, 2, 1));
+  EXPECT_THAT(error_of(with(underscored(), "labels.npy", npy("|i1", "(4, 2)", "\1\1\1\1\1\2\1\1"))),
+              HasSubstr("label 5 is 2; of several label columns each is 0 or 1"));
+  EXPECT_THAT(error_of(with(underscored(), "labels.npy", npy("|i1", "(2, 2)", "\1\1\1\1"))),
+              HasSubstr("shape (2, 2) for 4 nodes"));
+}
+
 TEST(ImportNpz, ReadsDenseAttributes) {
   const std::string dense = npy("<f8", "(4, 2)", raw_all<double>({1, 2, 3, 4, 5, 6, 7, 8}));
   const GraphData data =

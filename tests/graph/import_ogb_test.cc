@@ -124,10 +124,37 @@ TEST(ImportOgb, RefusesFilesThatDisagree) {
   EXPECT_THAT(with("raw/node-label.csv.gz", "0\n1\n2\n"), HasSubstr("3 labels for 4 nodes"));
   EXPECT_THAT(with("raw/node-label.csv.gz", "0\n1\n2\n1.5\n"),
               HasSubstr("line 4: not a class number: '1.5'"));
-  EXPECT_THAT(with("raw/node-label.csv.gz", "0,1\n"), HasSubstr("several label columns"));
+  EXPECT_THAT(with("raw/node-label.csv.gz", "0,1\n1\n"), HasSubstr("line 2: 1 columns, 2 before"));
+  EXPECT_THAT(with("raw/node-label.csv.gz", "0,1\n1,0\n0,2\n1,1\n"),
+              HasSubstr("line 3: column 2 is neither 0 nor 1"));
+  EXPECT_THAT(with("raw/node-label.csv.gz", "0,1\n1,nan\n"), HasSubstr("line 2: column 2"));
+  EXPECT_THAT(with("raw/node-label.csv.gz", "0,1\n1,\n"), HasSubstr("line 2: column 2"));
+  EXPECT_THAT(with("raw/node-label.csv.gz", "0,1\n1,1\n"), HasSubstr("2 labels for 4 nodes"));
   EXPECT_THAT(with("split/time/test.csv.gz", "4\n"), HasSubstr("node 4 is outside [0, 4)"));
   EXPECT_THAT(with("split/time/test.csv.gz", "3\n3\n"), HasSubstr("node 3 is named twice"));
   EXPECT_THAT(with("split/other/train.csv.gz", "3\n"), HasSubstr("2 folders with train.csv.gz"));
+}
+
+TEST(ImportOgb, ReadsSeveralLabelColumns) {
+  const auto directory = temporary();
+  const fs::path csv = write_csv_folder(directory.path() / "csv");
+  write_gzip(csv / "raw/node-label.csv.gz", "0,1,0\n1.0,1,0\n0,0,0\n0,0,1\n");
+  const fs::path binary = write_npz_folder(directory.path() / "npz");
+  write_zip(binary / "raw/node-label.npz",
+            {{"node_label.npy",
+              npy("<i8", "(4, 3)", raw_all<std::int64_t>({0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1}))}});
+  for (const fs::path& root : {csv, binary}) {
+    const auto data = import_graph(ImportFormat::kOgb, root, {});
+    ASSERT_TRUE(data.ok()) << data.error().message;
+    EXPECT_EQ(data->classes, 3);
+    EXPECT_TRUE(data->labels.empty());
+    EXPECT_THAT(data->label_rows, ElementsAre(0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1));
+    EXPECT_TRUE(write_graph(directory.path() / ("graph-" + root.filename().string()), *data).ok());
+  }
+  write_zip(binary / "raw/node-label.npz",
+            {{"node_label.npy", npy("<f4", "(4, 2)", raw_all<float>({0, 1, 1, std::nanf(""), 0, 0, 1, 1}))}});
+  EXPECT_THAT(import_error(ImportFormat::kOgb, binary),
+              HasSubstr("label 3 is nan; of several label columns"));
 }
 
 TEST(ImportOgb, StopsAtTheMemoryLimit) {

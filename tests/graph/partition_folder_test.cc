@@ -99,6 +99,29 @@ TEST(PartitionFolder, RelabelsNodesAndKeepsEverythingThatBelongsToThem) {
   EXPECT_EQ(trained, std::set<NodeId>(graph.train().begin(), graph.train().end()));
 }
 
+TEST(PartitionFolder, KeepsRowsOfLabels) {
+  const Cut cut(with_several_classes(awkward()), by(PartitionMethod::kRandom));
+  const PartitionedGraph parted = cut.open();
+  ASSERT_TRUE(parted.meta().multi_label);
+  for (PartId p = 0; p < 4; ++p) {
+    const auto part = parted.open_part(p);
+    ASSERT_TRUE(part.ok()) << part.error().message;
+    ASSERT_EQ(part->label_rows().size(), static_cast<std::size_t>(part->size()) * 3);
+    EXPECT_TRUE(part->labels().empty());
+    for (NodeId i = 0; i < part->size(); ++i) {
+      const NodeId original = parted.original_ids()[static_cast<std::size_t>(part->begin() + i)];
+      const auto expected = cut.source.graph().label_row(original);
+      EXPECT_TRUE(
+          std::ranges::equal(part->label_rows().subspan(static_cast<std::size_t>(i) * 3, 3), expected));
+    }
+  }
+  const std::size_t shape[] = {static_cast<std::size_t>(parted.book().size(1)), 3};
+  const std::vector<std::byte> sevens(shape[0] * 3, std::byte{7});
+  ASSERT_TRUE(write_npy(cut.path() / "part1" / "labels.npy", DType::kU8, shape, sevens).ok());
+  EXPECT_THAT(parted.open_part(1).error().message,
+              HasSubstr("labels.npy: the label of row 0 for class 0 is 7"));
+}
+
 TEST(PartitionFolder, KeepsNeighboursUnderTheNewIds) {
   for (const auto method : {PartitionMethod::kMetis, PartitionMethod::kLdg, PartitionMethod::kHash}) {
     const Cut cut(awkward(), by(method));
@@ -152,7 +175,7 @@ TEST(PartitionFolder, ReportMatchesACountFromScratch) {
 }
 
 TEST(PartitionFolder, ExportGivesBackEveryByteOfTheSource) {
-  for (const GraphData& data : {awkward(), planted(600, 4), skewed(8)}) {
+  for (const GraphData& data : {awkward(), with_several_classes(awkward()), planted(600, 4), skewed(8)}) {
     for (const auto method : {PartitionMethod::kMetis, PartitionMethod::kHash}) {
       const Cut cut(data, by(method, 3));
       const auto out = cut.folder.path() / "exported";

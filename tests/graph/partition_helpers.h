@@ -99,4 +99,15 @@ inline GraphData awkward(std::uint64_t seed = 5) {
   return data;
 }
 
+/// The graph with three classes of which a node has any number.
+inline GraphData with_several_classes(GraphData data) {
+  CounterRng random(9);
+  data.labels.clear();
+  data.classes = 3;
+  for (std::size_t i = 0; i < 3 * (data.indptr.size() - 1); ++i) {
+    data.label_rows.push_back(static_cast<std::uint8_t>(random.below(2)));
+  }
+  return data;
+}
+
 }  // namespace rudder::graph

@@ -26,7 +26,7 @@ struct Batch {
   StepId step = 0;
   sample::SampledBatch sampled;
   AlignedBytes rows;  ///< sampled.nodes.size() rows in that order, in the graph's dtype; may be longer
-  std::vector<std::int64_t> labels;  ///< of the seeds
+  std::vector<std::int64_t> labels;  ///< of the seeds; empty in a multi-label graph
   cache::Counts counts;              ///< remote rows of this batch (the initial fill is counted with step 0)
   Transfer transfer;                 ///< what was moved for it
 };

@@ -20,6 +20,7 @@ struct GeneratorOptions {
   std::int64_t classes = 16;   ///< rmat, chung-lu (seeded labels), planted (communities)
   double exponent = 2.3;       ///< chung-lu: of the degree distribution
   double mixing = 0.2;         ///< planted: share of edges that leave the community
+  bool multi_label = false;    ///< planted: a node has several classes
   double train_share =
       0.1;  ///< random families: share of training nodes; validation and test half of the rest each
 };

@@ -47,6 +47,7 @@ struct GraphMeta {
   std::size_t features = 0;
   DType dtype = DType::kF32;
   std::int64_t classes = 0;
+  bool multi_label = false;  ///< a node has any number of the classes; else one or none
   std::size_t train = 0;
   std::size_t val = 0;
   std::size_t test = 0;
@@ -61,7 +62,9 @@ struct GraphData {
   DType dtype = DType::kF32;
   std::size_t features = 0;          ///< columns
   std::vector<std::byte> rows;       ///< nodes x features x size_of(dtype)
-  std::vector<std::int64_t> labels;  ///< one a node, -1 = none
+  std::vector<std::int64_t> labels;  ///< one a node, -1 = none; empty in a multi-label graph
+  /// Multi-label graphs: nodes x classes, 1 where the node has the class, else 0; empty in others.
+  std::vector<std::uint8_t> label_rows;
   std::int64_t classes = 0;
   std::vector<NodeId> train, val, test;  ///< sorted distinct node ids
   /// Empty, or for each node the id it had in the source (importers that relabel).
@@ -79,7 +82,8 @@ class Graph {
  public:
   /// Checks every shape and dtype against `graph.json`, that indptr starts at 0, never decreases and ends at
   /// the length of indices, every index in range and ascending within its node, split ids in range and
-  /// ascending, labels in [-1, classes), counts equal to those of `graph.json`. O(nodes + edges).
+  /// ascending, labels in [-1, classes) or rows of 0 and 1, counts equal to those of `graph.json`. O(nodes +
+  /// edges + labels).
   [[nodiscard]] static Result<Graph> open(const std::filesystem::path& directory);
 
   [[nodiscard]] const GraphMeta& meta() const noexcept { return meta_; }
@@ -89,7 +93,13 @@ class Graph {
   [[nodiscard]] std::span<const std::byte> row(NodeId v) const noexcept {
     return features().subspan(static_cast<std::size_t>(v) * row_bytes(), row_bytes());
   }
+  /// One a node, -1 = none; empty in a multi-label graph.
   [[nodiscard]] std::span<const std::int64_t> labels() const noexcept { return labels_view_; }
+  /// Of a multi-label graph: `classes` values of 0 or 1.
+  [[nodiscard]] std::span<const std::uint8_t> label_row(NodeId v) const noexcept {
+    const auto classes = static_cast<std::size_t>(meta_.classes);
+    return label_rows_view_.subspan(static_cast<std::size_t>(v) * classes, classes);
+  }
   [[nodiscard]] std::span<const NodeId> train() const noexcept { return train_view_; }
   [[nodiscard]] std::span<const NodeId> val() const noexcept { return val_view_; }
   [[nodiscard]] std::span<const NodeId> test() const noexcept { return test_view_; }
@@ -103,6 +113,7 @@ class Graph {
   NpyArray indptr_, indices_, features_, labels_, train_, val_, test_, original_;
   CscView topology_;
   std::span<const std::int64_t> labels_view_, original_view_;
+  std::span<const std::uint8_t> label_rows_view_;
   std::span<const NodeId> train_view_, val_view_, test_view_;
 };
 

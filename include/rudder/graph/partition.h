@@ -94,7 +94,10 @@ class Part {
   [[nodiscard]] NodeId size() const noexcept { return size_; }
   /// Features of owned nodes in id order, size() rows.
   [[nodiscard]] std::span<const std::byte> features() const noexcept { return features_.bytes(); }
+  /// Of owned nodes; -1 = none. Empty in a multi-label graph.
   [[nodiscard]] std::span<const std::int64_t> labels() const noexcept { return labels_view_; }
+  /// Multi-label graphs: size() rows of `classes` values of 0 or 1. Empty in others.
+  [[nodiscard]] std::span<const std::uint8_t> label_rows() const noexcept { return label_rows_view_; }
 
  private:
   friend class PartitionedGraph;
@@ -102,6 +105,7 @@ class Part {
   NodeId begin_ = 0, size_ = 0;
   NpyArray features_, labels_;
   std::span<const std::int64_t> labels_view_;
+  std::span<const std::uint8_t> label_rows_view_;
 };
 
 /// An opened partition folder with replicated structure. Immutable, thread-safe, movable.
@@ -111,7 +115,7 @@ class PartitionedGraph {
   /// order, that original_ids is a permutation, that the parts' structure is the whole one's, and the digest
   /// of the structure, so that files of two partitions cannot be mixed. O(nodes + edges).
   [[nodiscard]] static Result<PartitionedGraph> open(const std::filesystem::path& directory);
-  /// Checks shapes and that labels lie in [-1, classes).
+  /// Checks shapes and that labels lie in [-1, classes), or are rows of 0 and 1.
   [[nodiscard]] Result<Part> open_part(PartId p) const;
 
   [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }

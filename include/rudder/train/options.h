@@ -95,6 +95,9 @@ struct TrainResult {
   bool stopped = false;  ///< asked to stop, and a checkpoint was written: the rest is of the part before
   std::string checkpoint_failure;  ///< why the last checkpoint could not be written; empty: it was
   bool evaluated = false;          ///< whether the accuracies were measured
+  /// What all accuracies are: "accuracy", the share of nodes whose class is found, or in multi-label graphs
+  /// "micro_f1", 2 tp / (2 tp + fp + fn) over all nodes and classes.
+  std::string metric = "accuracy";
   double val_accuracy = 0, test_accuracy = 0;
   /// Of the epochs evaluated in training the last one that exceeded the best one before it by more than
   /// min_delta. With patience the model and its accuracies are those after this epoch.
