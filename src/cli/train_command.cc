@@ -34,6 +34,8 @@ class Train final : public Command {
     add_buffer_option(options(), train_.buffer);
     add_schedule_options(options(), train_);
     add_model_options(options(), train_);
+    options().choice("autocast", train_.autocast, {"none", "bf16"},
+                     "bf16: products of matrices in training take bf16 factors; all else stays f32");
     options().integer<std::uint32_t>("accumulate", train_.accumulate, 1, 1'000'000,
                                      "Batches whose gradients make one optimizer step; steps count these");
     add_policy_settings(options(), train_.settings);

@@ -34,9 +34,10 @@ class SageLayer final : public Layer {
   std::size_t outputs() const override { return outputs_; }
 
   at::Tensor forward(const sample::Mfg& mfg, std::span<const float> /*degrees*/, const at::Tensor& x,
-                     std::span<const at::Tensor> parameters, WorkerPool& pool) const override {
+                     std::span<const at::Tensor> parameters, WorkerPool& pool,
+                     Precision precision) const override {
     return convolve(x, parameters[0], parameters[1], parameters[2], LayerStructure::of_mean(mfg, pool),
-                    order_);
+                    order_, precision);
   }
 
  private:
@@ -57,9 +58,10 @@ class GcnLayer final : public Layer {
   std::size_t outputs() const override { return outputs_; }
 
   at::Tensor forward(const sample::Mfg& mfg, std::span<const float> degrees, const at::Tensor& x,
-                     std::span<const at::Tensor> parameters, WorkerPool& pool) const override {
+                     std::span<const at::Tensor> parameters, WorkerPool& pool,
+                     Precision precision) const override {
     return convolve(x, c10::nullopt, parameters[0], parameters[1], LayerStructure::of_gcn(mfg, degrees, pool),
-                    order_);
+                    order_, precision);
   }
 
  private:
@@ -81,9 +83,11 @@ class GatLayer final : public Layer {
   std::size_t outputs() const override { return outputs_; }
 
   at::Tensor forward(const sample::Mfg& mfg, std::span<const float> /*degrees*/, const at::Tensor& x,
-                     std::span<const at::Tensor> parameters, WorkerPool& pool) const override {
+                     std::span<const at::Tensor> parameters, WorkerPool& pool,
+                     Precision precision) const override {
     const Structure structure = LayerStructure::of_attention(mfg, pool);
-    return attend(linear(x, parameters[0], pool), parameters[1], parameters[2], structure) + parameters[3];
+    return attend(linear(x, parameters[0], pool, precision), parameters[1], parameters[2], structure) +
+           parameters[3];
   }
 
  private:

@@ -110,18 +110,19 @@ class TorchLearner final : public Learner {
 
   Status infer_layer(std::size_t k, const sample::Mfg& mfg, std::span<const float> degrees,
                      std::span<const float> x, std::span<float> out) override {
-    return catch_torch([] { return std::string("inference"); },
-                       [&] {
-                         const at::NoGradGuard guard;
-                         const auto width = static_cast<std::int64_t>(x.size() / mfg.sources);
-                         const at::Tensor input =
-                             at::from_blob(const_cast<float*>(x.data()), {mfg.sources, width}, at::kFloat);
-                         const at::Tensor result =
-                             model_->forward_layer(k, mfg, degrees, input, Dropout::none()).contiguous();
-                         RUDDER_CHECK(static_cast<std::size_t>(result.numel()) == out.size(),
-                                      "room for the layer's outputs");
-                         std::copy_n(result.data_ptr<float>(), out.size(), out.data());
-                       });
+    return catch_torch(
+        [] { return std::string("inference"); },
+        [&] {
+          const at::NoGradGuard guard;
+          const auto width = static_cast<std::int64_t>(x.size() / mfg.sources);
+          const at::Tensor input =
+              at::from_blob(const_cast<float*>(x.data()), {mfg.sources, width}, at::kFloat);
+          const at::Tensor result =
+              model_->forward_layer(k, mfg, degrees, input, Dropout::none(), Precision::kF32).contiguous();
+          RUDDER_CHECK(static_cast<std::size_t>(result.numel()) == out.size(),
+                       "room for the layer's outputs");
+          std::copy_n(result.data_ptr<float>(), out.size(), out.data());
+        });
   }
 
   std::size_t layers() const override { return model_->layers(); }
@@ -158,7 +159,7 @@ class TorchLearner final : public Learner {
       const auto degrees = lesson.degrees.empty() ? lesson.degrees : lesson.degrees.first(mfg.sources);
       const Dropout dropout = Dropout::of(
           options_.dropout, stream_key({options_.seed, kDropout, key.epoch, key.batch, key.rank, k}));
-      x = model_->forward_layer(k, mfg, degrees, x, dropout);
+      x = model_->forward_layer(k, mfg, degrees, x, dropout, options_.precision);
     }
     const at::Tensor loss =
         options_.multi_label ? binary_cross_entropy(x, lesson.label_rows) : cross_entropy(x, lesson.labels);

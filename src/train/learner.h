@@ -14,6 +14,7 @@
 #include "rudder/sample/sampler.h"
 
 #include "train/learning_rate.h"
+#include "train/precision.h"
 
 namespace rudder::train {
 
@@ -29,6 +30,7 @@ struct LearnerOptions {
   double weight_decay = 0;  ///< decoupled from the gradient (AdamW, Loshchilov and Hutter 2019)
   double clip_norm = 0;     ///< the gradient's largest L2 norm; 0: no limit
   double dropout = 0.5;
+  Precision precision = Precision::kF32;  ///< of learning; inference is in f32
   std::uint64_t seed = 1;
   std::size_t threads = 1;
 };

@@ -110,8 +110,8 @@ Result<std::unique_ptr<Model>> Model::create(const ModelShape& shape, std::uint6
 }
 
 at::Tensor Model::forward_layer(std::size_t k, const sample::Mfg& mfg, std::span<const float> degrees,
-                                const at::Tensor& x, const Dropout& dropout) const {
-  at::Tensor out = layers_[k]->forward(mfg, degrees, x, layer_parameters_[k], pool_);
+                                const at::Tensor& x, const Dropout& dropout, Precision precision) const {
+  at::Tensor out = layers_[k]->forward(mfg, degrees, x, layer_parameters_[k], pool_, precision);
   return k + 1 == layers_.size() ? out : relu_dropout_(out, dropout, pool_);
 }
 

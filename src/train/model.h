@@ -14,6 +14,7 @@
 #include "rudder/sample/sampler.h"
 
 #include "train/kernels.h"
+#include "train/precision.h"
 
 namespace rudder::train {
 
@@ -47,7 +48,7 @@ class Layer {
   /// without self-loops; gcn only.
   [[nodiscard]] virtual at::Tensor forward(const sample::Mfg& mfg, std::span<const float> degrees,
                                            const at::Tensor& x, std::span<const at::Tensor> parameters,
-                                           WorkerPool& pool) const = 0;
+                                           WorkerPool& pool, Precision precision) const = 0;
 };
 
 /// GraphSAGE with mean aggregation (Hamilton et al. 2017): x_d W_self + mean over neighbours of x_s W_neigh +
@@ -76,7 +77,7 @@ class Model {
   /// Layer k with its activation (ReLU and `dropout`; none after the last layer).
   [[nodiscard]] at::Tensor forward_layer(std::size_t k, const sample::Mfg& mfg,
                                          std::span<const float> degrees, const at::Tensor& x,
-                                         const Dropout& dropout) const;
+                                         const Dropout& dropout, Precision precision) const;
   [[nodiscard]] std::span<float> parameters() const;
   /// In the order of parameters(), with the spare floats.
   [[nodiscard]] std::span<float> gradient() const;

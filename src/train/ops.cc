@@ -51,29 +51,44 @@ void for_blocks(WorkerPool& pool, std::int64_t rows, Body&& body) {
   });
 }
 
+/// x as a factor of a product.
+at::Tensor factor(const at::Tensor& x, Precision precision) {
+  return precision == Precision::kF32 ? x : x.to(at::kBFloat16);
+}
+
 /// x · weight for the first `out` rows of x; `beta` 0 overwrites out, 1 adds to it.
 void multiply_into(const at::Tensor& out, const at::Tensor& x, const at::Tensor& weight, int beta,
-                   WorkerPool& pool) {
+                   WorkerPool& pool, Precision precision) {
+  const at::Tensor second = factor(weight, precision);
   for_blocks(pool, out.size(0), [&](std::int64_t begin, std::int64_t count) {
     at::Tensor part = out.narrow(0, begin, count);
-    at::addmm_out(part, part, x.narrow(0, begin, count), weight, beta);
+    const at::Tensor first = factor(x.narrow(0, begin, count), precision);
+    if (precision == Precision::kF32) {
+      at::addmm_out(part, part, first, second, beta);
+    } else if (beta == 0) {
+      part.copy_(at::mm(first, second));
+    } else {
+      part.add_(at::mm(first, second));
+    }
   });
 }
-at::Tensor multiply(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool) {
+at::Tensor multiply(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool, Precision precision) {
   at::Tensor out = at::empty({x.size(0), weight.size(1)}, x.options());
-  multiply_into(out, x, weight, 0, pool);
+  multiply_into(out, x, weight, 0, pool, precision);
   return out;
 }
 
 /// x[rows of y]^T · y: the products of blocks, added in order.
-at::Tensor transposed_product(const at::Tensor& x, const at::Tensor& y, WorkerPool& pool) {
+at::Tensor transposed_product(const at::Tensor& x, const at::Tensor& y, WorkerPool& pool,
+                              Precision precision) {
   if (y.size(0) == 0) {
     return at::zeros({x.size(1), y.size(1)}, x.options());
   }
   std::vector<at::Tensor> parts((static_cast<std::size_t>(y.size(0)) + kBlockRows - 1) / kBlockRows);
   for_blocks(pool, y.size(0), [&](std::int64_t begin, std::int64_t count) {
-    parts[static_cast<std::size_t>(begin) / kBlockRows] =
-        at::mm(x.narrow(0, begin, count).t(), y.narrow(0, begin, count));
+    const at::Tensor product = at::mm(factor(x.narrow(0, begin, count), precision).t(),
+                                      factor(y.narrow(0, begin, count), precision));
+    parts[static_cast<std::size_t>(begin) / kBlockRows] = product.to(at::kFloat);
   });
   for (std::size_t b = 1; b < parts.size(); ++b) {
     parts[0].add_(parts[b]);
@@ -97,7 +112,8 @@ at::Tensor aggregate_backward(const at::Tensor& gradient, LayerStructure& struct
 struct Convolve : Function<Convolve> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const c10::optional<at::Tensor>& self_weight, const at::Tensor& neighbor_weight,
-                            const at::Tensor& bias, const Structure& structure, Order order) {
+                            const at::Tensor& bias, const Structure& structure, Order order,
+                            Precision precision) {
     WorkerPool& pool = structure->pool();
     const auto destinations = static_cast<std::int64_t>(structure->destinations());
     at::Tensor sums;  // over neighbours, before multiplication
@@ -107,16 +123,17 @@ struct Convolve : Function<Convolve> {
       // A copy even for one row, where expand() alone would give the bias itself.
       out = at::empty({destinations, bias.size(0)}, bias.options())
                 .copy_(bias.expand({destinations, bias.size(0)}));
-      multiply_into(out, sums, neighbor_weight, 1, pool);
+      multiply_into(out, sums, neighbor_weight, 1, pool, precision);
     } else {
-      out = aggregate(multiply(x, neighbor_weight, pool), *structure);
+      out = aggregate(multiply(x, neighbor_weight, pool, precision), *structure);
       out.add_(bias);
     }
     if (self_weight) {
-      multiply_into(out, x, *self_weight, 1, pool);
+      multiply_into(out, x, *self_weight, 1, pool, precision);
     }
     context->save_for_backward({x, self_weight.value_or(at::Tensor()), neighbor_weight, sums});
     hold(context, "structure", structure);
+    hold(context, "precision", precision);
     return out;
   }
 
@@ -128,46 +145,49 @@ struct Convolve : Function<Convolve> {
     const at::Tensor& sums = saved[3];
     LayerStructure& structure = *held<Structure>(context, "structure");
     WorkerPool& pool = structure.pool();
+    const Precision precision = held<Precision>(context, "precision");
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor by_x, by_self, by_neighbor;
     if (sums.defined()) {
-      by_neighbor = transposed_product(sums, gradient, pool);
+      by_neighbor = transposed_product(sums, gradient, pool, precision);
       if (x.requires_grad()) {
-        by_x = aggregate_backward(multiply(gradient, neighbor_weight.t(), pool), structure);
+        by_x = aggregate_backward(multiply(gradient, neighbor_weight.t(), pool, precision), structure);
       }
     } else {
       const at::Tensor by_products = aggregate_backward(gradient, structure);
-      by_neighbor = transposed_product(x, by_products, pool);
+      by_neighbor = transposed_product(x, by_products, pool, precision);
       if (x.requires_grad()) {
-        by_x = multiply(by_products, neighbor_weight.t(), pool);
+        by_x = multiply(by_products, neighbor_weight.t(), pool, precision);
       }
     }
     if (self_weight.defined()) {
-      by_self = transposed_product(x, gradient, pool);
+      by_self = transposed_product(x, gradient, pool, precision);
       if (x.requires_grad()) {
-        multiply_into(by_x.narrow(0, 0, gradient.size(0)), gradient, self_weight.t(), 1, pool);
+        multiply_into(by_x.narrow(0, 0, gradient.size(0)), gradient, self_weight.t(), 1, pool, precision);
       }
     }
-    return {by_x, by_self, by_neighbor, gradient.sum(0), at::Tensor(), at::Tensor()};
+    return {by_x, by_self, by_neighbor, gradient.sum(0), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
 struct Linear : Function<Linear> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            WorkerPool* pool) {
+                            WorkerPool* pool, Precision precision) {
     context->save_for_backward({x, weight});
     hold(context, "pool", pool);
-    return multiply(x, weight, *pool);
+    hold(context, "precision", precision);
+    return multiply(x, weight, *pool, precision);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     WorkerPool& pool = *held<WorkerPool*>(context, "pool");
+    const Precision precision = held<Precision>(context, "precision");
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor by_x;
     if (saved[0].requires_grad()) {
-      by_x = multiply(gradient, saved[1].t(), pool);
+      by_x = multiply(gradient, saved[1].t(), pool, precision);
     }
-    return {by_x, transposed_product(saved[0], gradient, pool), at::Tensor()};
+    return {by_x, transposed_product(saved[0], gradient, pool, precision), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -310,11 +330,11 @@ struct Attend : Function<Attend> {
 
 at::Tensor convolve(const at::Tensor& x, const c10::optional<at::Tensor>& self_weight,
                     const at::Tensor& neighbor_weight, const at::Tensor& bias, const Structure& structure,
-                    Order order) {
-  return Convolve::apply(x, self_weight, neighbor_weight, bias, structure, order);
+                    Order order, Precision precision) {
+  return Convolve::apply(x, self_weight, neighbor_weight, bias, structure, order, precision);
 }
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool) {
-  return Linear::apply(x, weight, &pool);
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool, Precision precision) {
+  return Linear::apply(x, weight, &pool, precision);
 }
 at::Tensor relu_dropout_(const at::Tensor& x, const Dropout& dropout, WorkerPool& pool) {
   return ReluDropout::apply(x, dropout, &pool);

@@ -9,6 +9,7 @@
 
 #include "train/kernels.h"
 #include "train/layer_structure.h"
+#include "train/precision.h"
 
 namespace rudder::train {
 
@@ -21,10 +22,11 @@ enum class Order : unsigned char { kAggregateFirst, kMultiplyFirst };
 /// such term). x: sources x in; weights: in x out; bias: out; the result: destinations x out.
 [[nodiscard]] at::Tensor convolve(const at::Tensor& x, const c10::optional<at::Tensor>& self_weight,
                                   const at::Tensor& neighbor_weight, const at::Tensor& bias,
-                                  const Structure& structure, Order order);
+                                  const Structure& structure, Order order, Precision precision);
 
 /// x · weight (in x out).
-[[nodiscard]] at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool);
+[[nodiscard]] at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, WorkerPool& pool,
+                                Precision precision);
 
 /// ReLU and dropout. Overwrites x, which must not be used again.
 [[nodiscard]] at::Tensor relu_dropout_(const at::Tensor& x, const Dropout& dropout, WorkerPool& pool);

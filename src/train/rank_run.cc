@@ -122,6 +122,7 @@ class RankRun {
                             .weight_decay = options_.weight_decay,
                             .clip_norm = options_.clip_norm,
                             .dropout = options_.dropout,
+                            .precision = options_.autocast == "bf16" ? Precision::kBf16 : Precision::kF32,
                             .seed = options_.seed,
                             .threads = options_.threads};
     RUDDER_ASSIGN(learner_, Learner::create(learning));
@@ -368,6 +369,10 @@ Status check_options(const TrainOptions& options, Rank world, const graph::Parti
   if (!(options.deadline_seconds > 0)) {
     return Error{Errc::kInvalidArgument,
                  fmt::format("deadline of {} s: must be positive", options.deadline_seconds)};
+  }
+  if (options.autocast != "none" && options.autocast != "bf16") {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("unknown autocast '{}'; there are none and bf16", options.autocast)};
   }
   RUDDER_TRY(check_evaluation(options, graph));
   RUDDER_TRY(cache::find_policy(options.policy));

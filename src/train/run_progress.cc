@@ -29,6 +29,7 @@ std::string identity_of(const TrainOptions& options, const RankInfo& who,
                                      {"accumulate", options.accumulate},
                                      {"seed", options.seed},
                                      {"dropout", options.dropout},
+                                     {"autocast", options.autocast},
                                      {"learning-rate", options.learning_rate},
                                      {"schedule", options.schedule},
                                      {"warmup-steps", options.warmup_steps},
@@ -163,8 +164,8 @@ Status RunProgress::share(Collective& collective, bool found) {
   }
   if (position[3] != 0) {
     if (!state_.best) {
-      state_.best = {.epoch = static_cast<std::uint32_t>(position[4]),
-                     .accuracy = std::bit_cast<double>(position[5])};
+      state_.best = BestEpoch{.epoch = static_cast<std::uint32_t>(position[4]),
+                              .accuracy = std::bit_cast<double>(position[5])};
       state_.best->parameters.resize(state_.learner.parameters.size());
     }
     RUDDER_TRY(broadcast(collective, state_.best->parameters));
@@ -204,7 +205,7 @@ void RunProgress::finish_epoch(const EpochResult& result, const Learner& learner
   state_.epochs.push_back(result);
   if (result.val_accuracy &&
       (!state_.best || *result.val_accuracy > state_.best->accuracy + options_.min_delta)) {
-    state_.best = {result.epoch, *result.val_accuracy, learner.state().parameters};
+    state_.best = BestEpoch{result.epoch, *result.val_accuracy, learner.state().parameters};
   }
   if (options_.checkpoint_steps == 0 || done() || state_.next_step % options_.checkpoint_steps == 0) {
     save(learner);

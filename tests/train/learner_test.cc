@@ -2,6 +2,7 @@
 #include "train/learner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 #include <string>
@@ -148,23 +149,30 @@ TEST_P(EveryModel, InfersForASingleDestination) {
   expect_dense_inference(given, options(), Case(1, 1, 1, given.features, given.classes));
 }
 
+void expect_same_on_any_number_of_threads(LearnerOptions options, const Case& data) {
+  std::vector<float> expected;
+  for (const std::size_t threads : {1U, 1U, 2U, 3U}) {
+    options.threads = threads;
+    const auto learner = make_learner(options);
+    for (int step = 0; step < 3; ++step) {
+      ASSERT_TRUE(learner->learn(data.lesson()).ok());
+      learner->update();
+    }
+    if (expected.empty()) {
+      expected = copy(learner->parameters());
+    }
+    EXPECT_TRUE(same_bits(copy(learner->parameters()), expected)) << threads << " threads";
+  }
+}
+
 TEST_P(EveryModel, DoesNotDependOnTheNumberOfThreads) {
   const ModelCase& given = GetParam();
   const Case data(300, 3000, 9000, given.features, given.classes);
   LearnerOptions given_options = options();
   given_options.dropout = 0.5;
-  std::vector<float> expected;
-  for (const std::size_t threads : std::vector<std::size_t>{1, 2, 3}) {
-    given_options.threads = threads;
-    const auto learner = make_learner(given_options);
-    for (int step = 0; step < 3; ++step) {
-      ASSERT_TRUE(learner->learn(data.lesson()).ok());
-      learner->update();
-    }
-    if (threads == 1) {
-      expected = copy(learner->parameters());
-    }
-    EXPECT_TRUE(same_bits(copy(learner->parameters()), expected)) << threads << " threads";
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    given_options.precision = precision;
+    expect_same_on_any_number_of_threads(given_options, data);
   }
 }
 
@@ -197,6 +205,32 @@ TEST(Learner, StartsFromValuesThatDependOnTheSeedAlone) {
   const auto other = make_learner(options);
   EXPECT_TRUE(same_bits(copy(first->parameters()), copy(second->parameters())));
   EXPECT_FALSE(same_bits(copy(first->parameters()), copy(other->parameters())));
+}
+
+TEST_P(EveryModel, LearnsInBf16NearlyWhatItLearnsInF32) {
+  const ModelCase& given = GetParam();
+  const Case data(300, 3000, 9000, given.features, given.classes);
+  LearnerOptions given_options = options();
+  const auto exact = make_learner(given_options);
+  given_options.precision = Precision::kBf16;
+  const auto rounded = make_learner(given_options);
+  const auto loss = static_cast<double>(*exact->learn(data.lesson()));
+  // bf16 keeps 8 bits: each factor and product is off by at most 1/256 of itself.
+  EXPECT_NEAR(static_cast<double>(*rounded->learn(data.lesson())), loss, 0.01 * loss);
+  double difference = 0;
+  double whole = 0;
+  for (std::size_t i = 0; i < exact->gradient().size(); ++i) {
+    difference += std::pow(static_cast<double>(rounded->gradient()[i] - exact->gradient()[i]), 2);
+    whole += std::pow(static_cast<double>(exact->gradient()[i]), 2);
+  }
+  EXPECT_LT(std::sqrt(difference / whole), 0.03);
+  EXPECT_GT(difference, 0) << "bf16 rounds";
+  std::vector<float> one(data.batch.layers[0].destinations * exact->outputs(0));
+  std::vector<float> two = one;
+  const auto degrees = std::span(data.degrees).first(data.batch.layers[0].sources);
+  ASSERT_TRUE(exact->infer_layer(0, data.batch.layers[0], degrees, data.rows, one).ok());
+  ASSERT_TRUE(rounded->infer_layer(0, data.batch.layers[0], degrees, data.rows, two).ok());
+  EXPECT_TRUE(same_bits(one, two)) << "inference is in f32";
 }
 
 TEST(Learner, LeavesSeedsWithoutALabelOutOfTheMean) {

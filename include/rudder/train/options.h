@@ -38,6 +38,7 @@ struct TrainOptions {
   double weight_decay = 0;            ///< AdamW's
   double clip_norm = 0;               ///< largest norm of the gradient; 0: no limit
   double dropout = 0.5;
+  std::string autocast = "none";  ///< none, or bf16 for the products of matrices in training
   std::uint64_t seed = 1;
   std::size_t threads = 1;  ///< of sampling, and of compute kernels; never changes a result
   std::uint32_t depth = 4;
@@ -74,8 +75,8 @@ struct EpochResult {
   double loss = 0;
   double seconds = 0, compute_seconds = 0, all_reduce_seconds = 0, stall_seconds = 0;
   std::uint64_t requests = 0, hits = 0, fetched = 0, payload_bytes = 0, wire_bytes = 0, messages = 0;
-  double evaluation_seconds = 0;       ///< after the epoch on rank 0, in none of the times above
-  std::optional<double> val_accuracy;  ///< after the epoch, when it was measured
+  double evaluation_seconds = 0;  ///< after the epoch on rank 0, in none of the times above
+  std::optional<double> val_accuracy = std::nullopt;  ///< after the epoch, when it was measured
 };
 
 struct RankCounts {
@@ -101,7 +102,7 @@ struct TrainResult {
   double val_accuracy = 0, test_accuracy = 0;
   /// Of the epochs evaluated in training the last one that exceeded the best one before it by more than
   /// min_delta. With patience the model and its accuracies are those after this epoch.
-  std::optional<std::uint32_t> best_epoch;
+  std::optional<std::uint32_t> best_epoch = std::nullopt;
   double best_val_accuracy = 0;
   bool stopped_early = false;        ///< out of patience
   std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of step_losses
