@@ -2,6 +2,7 @@
 // Raw folders of the Open Graph Benchmark's node-property sets: CSV.gz or npz, one homogeneous graph.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -45,6 +46,59 @@ Result<std::int64_t> one_count(const std::vector<std::int64_t>& counts, const st
   return counts[0];
 }
 
+/// Each node's features are the mean of its edges', at either end of which it may be; zeros without edges.
+Status average_edge_features(const fs::path& file, const EdgeList& edges, NodeId nodes, GraphData& data,
+                             std::size_t limit) {
+  RUDDER_ASSIGN(const FloatTable table, read_float_table(file, limit));
+  if (table.rows != edges.source.size()) {
+    return invalid(file.string(), fmt::format("{} rows for {} edges", table.rows, edges.source.size()));
+  }
+  RUDDER_TRY(allocate_rows(data, static_cast<std::size_t>(nodes), table.columns, limit, file.string()));
+  std::vector<float> sums(static_cast<std::size_t>(nodes) * table.columns);
+  std::vector<float> counts(static_cast<std::size_t>(nodes));
+  std::vector<float> row(table.columns);
+  for (std::size_t e = 0; e < table.rows; ++e) {
+    std::memcpy(row.data(), table.values.data() + e * table.columns * sizeof(float),
+                table.columns * sizeof(float));
+    const auto add_to = [&](NodeId v) {
+      counts[static_cast<std::size_t>(v)] += 1;
+      float* sum = sums.data() + static_cast<std::size_t>(v) * table.columns;
+      std::transform(row.begin(), row.end(), sum, sum, std::plus<>());
+    };
+    for (const NodeId v : {edges.source[e], edges.target[e]}) {
+      if (v < 0 || v >= nodes) {
+        return invalid(file.string(), fmt::format("edge {}: node {} is outside [0, {})", e, v, nodes));
+      }
+    }
+    add_to(edges.source[e]);
+    if (edges.target[e] != edges.source[e]) {
+      add_to(edges.target[e]);
+    }
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i] /= std::max(counts[i / table.columns], 1.0F);
+  }
+  std::memcpy(data.rows.data(), sums.data(), data.rows.size());
+  data.origin.emplace_back("features", "mean of the features of a node's edges");
+  return {};
+}
+
+/// ogbn-proteins has features of edges only.
+Status read_csv_features(const fs::path& raw, const EdgeList& edges, NodeId nodes, GraphData& data,
+                         std::size_t limit) {
+  const fs::path node_file = raw / "node-feat.csv.gz";
+  if (const fs::path edge_file = raw / "edge-feat.csv.gz"; !is_there(node_file) && is_there(edge_file)) {
+    return average_edge_features(edge_file, edges, nodes, data, limit);
+  }
+  RUDDER_ASSIGN(FloatTable table, read_float_table(node_file, limit));
+  if (table.rows != static_cast<std::size_t>(nodes)) {
+    return invalid(node_file.string(), fmt::format("{} rows for {} nodes", table.rows, nodes));
+  }
+  data.features = table.columns;
+  data.rows = std::move(table.values);
+  return {};
+}
+
 Status read_csv(const fs::path& raw, GraphData& data, EdgeList& edges, NodeId& nodes, std::size_t limit) {
   const fs::path nodes_file = raw / "num-node-list.csv.gz";
   RUDDER_ASSIGN(const std::vector<std::int64_t> counts, read_int_column(nodes_file, limit));
@@ -67,13 +121,7 @@ Status read_csv(const fs::path& raw, GraphData& data, EdgeList& edges, NodeId& n
                                                      count_file.filename().string(), expected));
     }
   }
-  const fs::path feature_file = raw / "node-feat.csv.gz";
-  RUDDER_ASSIGN(FloatTable table, read_float_table(feature_file, limit));
-  if (table.rows != static_cast<std::size_t>(nodes)) {
-    return invalid(feature_file.string(), fmt::format("{} rows for {} nodes", table.rows, nodes));
-  }
-  data.features = table.columns;
-  data.rows = std::move(table.values);
+  RUDDER_TRY(read_csv_features(raw, edges, nodes, data, limit));
   const fs::path label_file = raw / "node-label.csv.gz";
   RUDDER_ASSIGN(LabelTable labels, read_labels(label_file, limit));
   if (labels.rows != static_cast<std::size_t>(nodes)) {
@@ -177,9 +225,10 @@ Result<GraphData> import_ogb(const fs::path& source, const ImportOptions& option
   NodeId nodes = 0;
   RUDDER_TRY(binary ? read_npz(raw, data, edges, nodes, limit) : read_csv(raw, data, edges, nodes, limit));
   RUDDER_TRY(read_splits(split, data, nodes, limit));
-  data.origin = {{"source", "ogb: " + base_name(source)},
-                 {"edges_listed", std::to_string(edges.source.size())},
-                 {"split", "as given: " + split.filename().string()}};
+  const Origin origin = {{"source", "ogb: " + base_name(source)},
+                         {"edges_listed", std::to_string(edges.source.size())},
+                         {"split", "as given: " + split.filename().string()}};
+  data.origin.insert(data.origin.begin(), origin.begin(), origin.end());
   RUDDER_TRY(set_structure(data, nodes, std::move(edges), raw.string()));
   return data;
 }

@@ -135,6 +135,25 @@ TEST(ImportOgb, RefusesFilesThatDisagree) {
   EXPECT_THAT(with("split/other/train.csv.gz", "3\n"), HasSubstr("2 folders with train.csv.gz"));
 }
 
+TEST(ImportOgb, AveragesFeaturesOfEdgesWhereNodesHaveNone) {
+  const auto directory = temporary();
+  const fs::path root = write_csv_folder(directory.path() / "csv");
+  fs::remove(root / "raw/node-feat.csv.gz");
+  write_gzip(root / "raw/edge-feat.csv.gz", "1,0\n3,0\n0.5,8\n7,9\n");  // of 0-1, 1-0, 1-2, 3-3
+  const auto data = import_graph(ImportFormat::kOgb, root, {});
+  ASSERT_TRUE(data.ok()) << data.error().message;
+  EXPECT_THAT(row_of(*data, 0), ElementsAre(2, 0));
+  EXPECT_THAT(row_of(*data, 1), ElementsAre(1.5, 8.0F / 3));
+  EXPECT_THAT(row_of(*data, 2), ElementsAre(0.5, 8));
+  EXPECT_THAT(row_of(*data, 3), ElementsAre(7, 9));
+  EXPECT_EQ(origin_of(*data, "features"), "mean of the features of a node's edges");
+  write_gzip(root / "raw/edge-feat.csv.gz", "1,0\n3,0\n");
+  EXPECT_THAT(import_error(ImportFormat::kOgb, root), HasSubstr("2 rows for 4 edges"));
+  write_gzip(root / "raw/edge-feat.csv.gz", "1,0\n3,0\n0.5,8\n7,9\n");
+  write_gzip(root / "raw/edge.csv.gz", "0,1\n1,0\n1,-2\n3,3\n");
+  EXPECT_THAT(import_error(ImportFormat::kOgb, root), HasSubstr("edge 2: node -2 is outside [0, 4)"));
+}
+
 TEST(ImportOgb, ReadsSeveralLabelColumns) {
   const auto directory = temporary();
   const fs::path csv = write_csv_folder(directory.path() / "csv");
