@@ -50,7 +50,7 @@ Result<Schedule> Schedule::create(std::uint64_t seed, std::size_t batch,
   std::size_t longest = 0;
   for (std::size_t rank = 0; rank < train.size(); ++rank) {
     if (train[rank].empty()) {
-      return Error{Errc::kInvalidArgument, fmt::format("rank {} has no training nodes", rank)};
+      continue;
     }
     RUDDER_TRY(validate_ids(train[rank], rank));
     const std::size_t own = (train[rank].size() - 1) / batch + 1;
@@ -59,20 +59,15 @@ Result<Schedule> Schedule::create(std::uint64_t seed, std::size_t batch,
       longest = rank;
     }
   }
+  if (steps == 0) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("none of the {} ranks has training nodes", train.size())};
+  }
   if (steps > std::numeric_limits<std::uint32_t>::max()) {
     return Error{
         Errc::kInvalidArgument,
         fmt::format("{} training nodes of rank {} at batch size {} are more than 2^32 steps an epoch",
                     train[longest].size(), longest, batch)};
-  }
-  for (std::size_t rank = 0; rank < train.size(); ++rank) {
-    if (train[rank].size() < steps) {
-      return Error{
-          Errc::kInvalidArgument,
-          fmt::format("rank {} has {} training nodes, fewer than the {} steps an epoch that rank {} "
-                      "needs for its {} at batch size {}; use a larger batch or a more even partition",
-                      rank, train[rank].size(), steps, longest, train[longest].size(), batch)};
-    }
   }
   Schedule schedule;
   schedule.seed_ = seed;

@@ -21,11 +21,12 @@ struct BatchKey {
 
 /// Every epoch each rank permutes its own training nodes (keyed by seed, epoch, rank) and cuts them into
 /// `steps_per_epoch` runs whose lengths differ by at most one. All ranks have the same number of steps:
-/// the largest ceil(|train_r| / batch), so that no rank waits for another at the end. Immutable, thread-safe.
+/// the largest ceil(|train_r| / batch), so that no rank waits for another at the end. A rank with fewer
+/// training nodes than steps has batches without seeds. Immutable, thread-safe.
 class Schedule {
  public:
-  /// `train[r]` must outlive the schedule. An error when batch is 0, there is no rank, some rank has fewer
-  /// training nodes than steps (the message names the rank and both numbers), or lists a node twice.
+  /// `train[r]` must outlive the schedule. An error when batch is 0, there is no rank, no rank has training
+  /// nodes, or some rank lists a node twice.
   [[nodiscard]] static Result<Schedule> create(std::uint64_t seed, std::size_t batch,
                                                std::vector<std::span<const NodeId>> train);
 
