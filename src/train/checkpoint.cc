@@ -89,8 +89,8 @@ Status read_header(std::string_view text, std::size_t array_bytes, Checkpoint& o
     const auto parameters = header.at("parameters").get<std::uint64_t>();
     const auto losses = header.at("losses").get<std::uint64_t>();
     if (const Json& best = header.at("best"); !best.is_null()) {
-      out.best = {.epoch = best.at("epoch").get<std::uint32_t>(),
-                  .accuracy = best.at("accuracy").get<double>()};
+      out.best = BestEpoch{.epoch = best.at("epoch").get<std::uint32_t>(),
+                           .accuracy = best.at("accuracy").get<double>()};
     }
     const std::uint64_t room = array_bytes / sizeof(float);
     const std::uint64_t models = out.best ? 4 : 3;

@@ -47,7 +47,7 @@ std::uint64_t LabelledSeeds::of_group(std::uint32_t first, std::uint32_t count) 
 std::uint64_t LabelledSeeds::steps(const StepGroups& groups) const {
   std::uint64_t steps = 0;
   for (std::uint64_t s = 0; s < groups.steps_per_epoch(); ++s) {
-    steps += of_group(groups.first_in_epoch(s), groups.size(s)) > 0 ? 1 : 0;
+    steps += of_group(groups.first_in_epoch(s), groups.size(s)) > 0 ? 1U : 0U;
   }
   return steps;
 }

@@ -17,7 +17,7 @@ struct Score {
   void add_class(std::span<const float> outputs, std::int64_t label) noexcept {
     if (label >= 0) {
       ++whole;
-      part += std::ranges::max_element(outputs) - outputs.begin() == label ? 1 : 0;
+      part += std::ranges::max_element(outputs) - outputs.begin() == label ? 1U : 0U;
     }
   }
   /// Micro-F1: 2 of 2 for each class that is there and has a positive output, 0 of 1 for each class that is
@@ -26,7 +26,7 @@ struct Score {
     for (std::size_t c = 0; c < outputs.size(); ++c) {
       const bool found = outputs[c] > 0;
       const bool there = labels[c] != 0;
-      part += found && there ? 2 : 0;
+      part += found && there ? 2U : 0U;
       whole += (found ? 1U : 0U) + (there ? 1U : 0U);
     }
   }

@@ -40,7 +40,7 @@ Checkpoint example(std::uint64_t step, std::size_t parameters = 1000) {
   out.epoch_loss = 0.1 + static_cast<double>(step);
   out.epochs.push_back({.epoch = 0, .loss = 1.0 / 3, .seconds = 2.5, .requests = std::uint64_t{1} << 63});
   out.epochs.push_back({.epoch = 1, .evaluation_seconds = 0.125, .val_accuracy = 2.0 / 3});
-  out.best = {.epoch = 1, .accuracy = 2.0 / 3, .parameters = out.learner.mean};
+  out.best = BestEpoch{.epoch = 1, .accuracy = 2.0 / 3, .parameters = out.learner.mean};
   return out;
 }
 

@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(ModelsAndWorlds, EvaluationOf,
                                             ::testing::Values(1, 2, 4)));
 
 TEST(Evaluation, GivesMicroF1WhereNodesHaveSeveralClasses) {
-  for (const Rank world : {1U, 2U}) {
+  for (const Rank world : {Rank{1}, Rank{2}}) {
     const Accuracy expected = literal_evaluation("sage", Labels::kSeveral);
     const Accuracy got = evaluate_all(world, "sage", {}, Labels::kSeveral);
     EXPECT_NEAR(got.val, expected.val, kOneNode);

@@ -46,11 +46,11 @@ TEST(BinaryCrossEntropy, FollowsAWorkedExample) {
   const float loss =
       *learner->learn({.batch = &batch, .rows = std::as_bytes(std::span(x)).data(), .label_rows = labels});
   // Probabilities 3/4, 1/2 and 1/4, 1/2: -(ln 3/4 + ln 1/2 + ln 1/4 + ln 1/2) / 4.
-  EXPECT_NEAR(loss, std::log(64.0 / 3) / 4, 1e-6);
+  EXPECT_NEAR(static_cast<double>(loss), std::log(64.0 / 3) / 4, 1e-6);
   // Probability - label, a quarter each: by b, and times x by W.
   const std::vector<float> expected = {0.125F, 0.25F, 0, 0, -0.25F, 0};
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(learner->gradient()[i], expected[i], 1e-6) << i;
+    EXPECT_NEAR(static_cast<double>(learner->gradient()[i]), static_cast<double>(expected[i]), 1e-6) << i;
   }
 }
 
@@ -108,7 +108,7 @@ PlantedCase& planted() {
 }
 
 TEST(MultiLabel, LearnsTheClassesOfPlantedCommunitiesOnAnyNumberOfRanks) {
-  for (const Rank world : {1U, 2U}) {
+  for (const Rank world : {Rank{1}, Rank{2}}) {
     TrainOptions options = small_run(planted().partition(world));
     options.batch = 80 / world;
     options.epochs = 12;

@@ -69,6 +69,7 @@ class WholeGraph {
   }
   [[nodiscard]] const graph::PartitionedGraph& graph() const { return graph_; }
   [[nodiscard]] const sample::Schedule& schedule() const { return schedule_; }
+  [[nodiscard]] const graph::Part& part() const { return part_; }
   [[nodiscard]] std::span<const std::int64_t> labels() const { return part_.labels(); }
 
  private:
@@ -165,6 +166,7 @@ TEST_P(StepperWith, AGroupOfBatchesHasTheGradientOfOneBatchOfItsLabelledSeeds) {
   ScheduledBatches feed(whole);
   Stepper stepper({.options = options,
                    .graph = whole.graph(),
+                   .part = whole.part(),
                    .seeds = seeds,
                    .learner = *learner,
                    .collective = collective,
@@ -178,8 +180,8 @@ TEST_P(StepperWith, AGroupOfBatchesHasTheGradientOfOneBatchOfItsLabelledSeeds) {
     }
     EXPECT_EQ(seeds.of_group(step * 3, step < 2 ? 3 : 2), labelled.size());
     const dataplane::Batch one = whole.batch_of(labelled, {});
-    const float loss =
-        literal->learn({.batch = &one.sampled, .rows = one.rows.data(), .labels = one.labels}).value();
+    const auto loss = static_cast<double>(
+        literal->learn({.batch = &one.sampled, .rows = one.rows.data(), .labels = one.labels}).value());
     StepSums sums;
     const TimePoint start = steady_clock().now();
     const TimePoint end = stepper.step(feed, start, sums).value();
@@ -188,9 +190,10 @@ TEST_P(StepperWith, AGroupOfBatchesHasTheGradientOfOneBatchOfItsLabelledSeeds) {
     EXPECT_EQ(sums.counts.requests, step < 2 ? 3U : 2U);
     ASSERT_EQ(collective.sums.size(), step + 1) << "one sum over ranks a step";
     const std::vector<float>& summed = collective.sums.back();
-    EXPECT_NEAR(summed[summed.size() - Learner::kPassengers], loss, 1e-5);
+    EXPECT_NEAR(static_cast<double>(summed[summed.size() - Learner::kPassengers]), loss, 1e-5);
     for (std::size_t i = 0; i < literal->gradient().size(); ++i) {
-      ASSERT_NEAR(summed[i], literal->gradient()[i], 2e-6) << "step " << step << ", parameter " << i;
+      ASSERT_NEAR(static_cast<double>(summed[i]), static_cast<double>(literal->gradient()[i]), 2e-6)
+          << "step " << step << ", parameter " << i;
     }
     if (!labelled.empty()) {
       literal->update();
