@@ -33,6 +33,7 @@ class UcxWorker {
   UcxWorker& operator=(const UcxWorker&) = delete;
   ~UcxWorker();
 
+  [[nodiscard]] ucp_context_h context() const noexcept { return context_; }
   [[nodiscard]] ucp_worker_h handle() const noexcept { return worker_; }
   /// UCX's address of this worker, all interfaces.
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
