@@ -43,6 +43,7 @@ constexpr std::array<CommandInfo, 24> kCommands = {{
     {"sched run", "Place and schedule the marked jobs of a real Slurm cluster", make_sched_run},
     {"sched status", "Say why each marked job of a Slurm cluster waits, minipod by minipod",
      make_sched_status},
+    {"doctor", "Say what this machine has for training, what is missing, and how to get it", make_doctor},
     {"options", "Print the options of all commands as a Markdown page", make_options},
 }};
 

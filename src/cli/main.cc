@@ -2,11 +2,13 @@
 #include <cstdio>
 
 #include "rudder/core/interrupt.h"
+#include "rudder/core/out_of_memory.h"
 
 #include "cli/command.h"
 
 int main(int argc, char** argv) {
   rudder::occupy_standard_descriptors();
+  rudder::end_cleanly_without_memory();
   const auto guard = rudder::InterruptGuard::install();
   if (!guard) {
     std::fprintf(stderr, "rudder: %s\n", guard.error().message.c_str());

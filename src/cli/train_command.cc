@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <csignal>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -8,11 +9,13 @@
 #include "rudder/graph/partition.h"
 #include "rudder/launch/rank_env.h"
 #include "rudder/launch/run_secret.h"
+#include "rudder/report/progress.h"
 #include "rudder/sim/record.h"
 #include "rudder/train/blas.h"
 #include "rudder/train/trainer.h"
 
 #include "cli/command.h"
+#include "cli/metrics_option.h"
 #include "cli/run_options.h"
 #include "cli/run_result.h"
 
@@ -69,6 +72,7 @@ class Train final : public Command {
                      "Go on from the newest checkpoint, bit for bit; from the start when there is none");
     options().path("trace", trace_, "Write the run's accesses as a trace file, on rank 0");
     options().text("host", "NAME", host_, "This host's name in messages");
+    metrics_.add_to(options());
     add_json_option();
   }
   void add_arguments(CLI::App& app) override {
@@ -104,6 +108,10 @@ class Train final : public Command {
       RUDDER_TRY(AtomicFile::create(
           trace_));  // says before the training when the trace could not be written after it
     }
+    RUDDER_ASSIGN(const std::uint32_t local, launch::local_rank(environment));
+    RUDDER_ASSIGN(const std::unique_ptr<metrics::Exporter> exporter,
+                  metrics_.start(local, train::blas_kernels()));
+    train_.figures = metrics_.registry();
     train_.evaluate = !skip_evaluation_;
     train_.record_accesses = !trace_.empty();
     const bool first = who.rank == 0;
@@ -113,15 +121,22 @@ class Train final : public Command {
     }
     std::signal(SIGTERM, request_stop);
     std::signal(SIGINT, request_stop);
+    std::optional<report::Progress> progress("train");
+    train_.on_step = [&](std::uint64_t done, std::uint64_t total, double loss) {
+      progress->update(static_cast<double>(done) / static_cast<double>(total),
+                       fmt::format("step {} of {}, loss {:.4f}", done, total, loss));
+    };
     const auto listener = [&](const train::EpochResult& epoch) {
-      say(fmt::format(
+      progress->note(fmt::format(
           "epoch {}: loss {:.4f}, {:.3f} s (compute {:.3f}, all-reduce {:.3f}, stall {:.3f}), hits {} of {}, "
           "fetched {}{}",
           epoch.epoch, epoch.loss, epoch.seconds, epoch.compute_seconds, epoch.all_reduce_seconds,
           epoch.stall_seconds, epoch.hits, epoch.requests, epoch.fetched,
           epoch.val_accuracy ? fmt::format("; validation {:.4f}", *epoch.val_accuracy) : ""));
     };
-    RUDDER_ASSIGN(const train::TrainResult result, train::train(train_, who, listener, &stop_requested));
+    auto trained = train::train(train_, who, listener, &stop_requested);
+    progress.reset();  // what follows stands on lines of its own
+    RUDDER_ASSIGN(const train::TrainResult result, std::move(trained));
     if (!first) {
       return 0;
     }
@@ -188,6 +203,7 @@ class Train final : public Command {
   std::string link_ = "none";
   std::string host_ = host_name();
   bool skip_evaluation_ = false;
+  MetricsOption metrics_;
 };
 
 }  // namespace

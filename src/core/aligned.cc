@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/core/aligned.h"
 
-#include <sys/mman.h>
+#include <new>
 
-#include "rudder/core/check.h"
+#include <sys/mman.h>
 
 namespace rudder {
 namespace {
@@ -19,7 +19,9 @@ AlignedBytes::AlignedBytes(std::size_t size) : size_(size) {
   const std::size_t alignment = size >= kHugePage ? kHugePage : kCacheLine;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
-  RUDDER_CHECK(data_ != nullptr, "out of memory");
+  if (data_ == nullptr) {
+    throw std::bad_alloc();
+  }
   if (alignment == kHugePage) {
     ::madvise(data_.get(), rounded, MADV_HUGEPAGE);  // a hint; systems without huge pages refuse it
   }

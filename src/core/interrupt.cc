@@ -6,7 +6,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -14,6 +17,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include "rudder/core/machine.h"
+#include "rudder/core/out_of_memory.h"
+#include "rudder/core/text.h"
 
 namespace rudder {
 namespace {
@@ -45,16 +52,36 @@ extern "C" void pass_on(int signal) {
   errno = saved;
 }
 
-[[noreturn]] void end_process(int signal) {
+[[noreturn]] void end_process(std::string_view why, int code) {
   Pending& all = pending();
   all.mutex.lock();  // kept to the end: who registers a path now waits
   for (const std::filesystem::path& path : all.paths) {
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);
   }
-  const std::string line = fmt::format("rudder: stopped by {}\n", signal_text(signal));
+  const std::string line = fmt::format("rudder: {}\n", why);
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
-  ::_exit(128 + signal);
+  ::_exit(code);
+}
+
+/// Given back when nothing else is left, for the last words.
+std::unique_ptr<std::array<char, 1 << 20>> memory_reserve;
+std::terminate_handler previous_terminate = nullptr;
+
+[[noreturn]] void end_without_memory() noexcept {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) {
+      std::rethrow_exception(thrown);
+    }
+  } catch (const std::bad_alloc&) {
+    memory_reserve.reset();
+    end_process(fmt::format("out of memory ({} were in use at most)",
+                            human_bytes(static_cast<double>(peak_rss_bytes()))),
+                1);
+  } catch (...) {  // the handler before this one says what it was
+  }
+  previous_terminate();
+  std::abort();
 }
 
 void watch(int read_end) {
@@ -66,7 +93,7 @@ void watch(int read_end) {
     unsigned char signal = 0;
     const ssize_t n = ::read(read_end, &signal, 1);
     if (n == 1 && signal != 0) {
-      end_process(signal);
+      end_process("stopped by " + signal_text(signal), 128 + signal);
     }
     if (n >= 0 || errno != EINTR) {  // a zero is the guard's farewell
       ::close(read_end);
@@ -88,6 +115,11 @@ void occupy_standard_descriptors() noexcept {
       static_cast<void>(!::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY));
     }
   }
+}
+
+void end_cleanly_without_memory() {
+  memory_reserve = std::make_unique<std::array<char, 1 << 20>>();
+  previous_terminate = std::set_terminate(end_without_memory);
 }
 
 PendingPath::PendingPath(std::filesystem::path path) : path_(std::move(path)) {

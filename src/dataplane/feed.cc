@@ -102,8 +102,13 @@ Result<std::unique_ptr<BatchSource>> make_feed(const FeedInputs& inputs, std::un
     return std::unique_ptr<BatchSource>(
         std::make_unique<SynchronousFeed>(std::move(supply), std::move(batches), std::move(gatherer)));
   }
+  metrics::Gauge* ready = nullptr;
+  if (options.figures != nullptr) {
+    ready = &options.figures->gauge("rudder_batches_ready", "Batches gathered and not trained on yet",
+                                    {{"rank", std::to_string(inputs.rank)}});
+  }
   return std::unique_ptr<BatchSource>(std::make_unique<PipelinedFeed>(
-      std::move(supply), std::move(batches), std::move(gatherer), deadline + kOwnWork));
+      std::move(supply), std::move(batches), std::move(gatherer), deadline + kOwnWork, ready));
 }
 
 Result<std::unique_ptr<BatchSource>> make_embedded_feed(const FeedInputs& inputs, Plane& plane,

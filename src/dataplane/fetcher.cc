@@ -25,6 +25,7 @@ Fetcher::Fetcher(const graph::PartitionBook& book, const PlaneOptions& options, 
       names_(names),
       transport_(transport),
       pools_(pools),
+      figures_(options),
       peers_(options.world),
       slots_(std::size_t{options.world} * options.credits) {
   for (Rank r = 0; r < options.world; ++r) {
@@ -139,8 +140,9 @@ std::optional<Fetcher::Outgoing> Fetcher::next_request(Rank owner) {
   if (peer.queue.empty() || peer.free_slots.empty() || peer.failed) {
     return std::nullopt;
   }
+  const TimePoint now = steady_clock().now();
   if (peer.free_slots.size() == options_.credits) {
-    peer.last_answer = steady_clock().now();
+    peer.last_answer = now;
   }
   Chunk chunk = std::move(peer.queue.front());
   peer.queue.pop_front();
@@ -152,6 +154,8 @@ std::optional<Fetcher::Outgoing> Fetcher::next_request(Rank owner) {
   slot.first = chunk.first;
   slot.rows = chunk.rows;
   slot.id_bytes = chunk.id_bytes;
+  slot.asked = now;
+  figures_.queued(owner, peer.free_slots.size(), peer.queue.size());
   const FrameHeader header{FrameType::kPull, chunk.ticket->table_, chunk.rows, slot.request};
   slot.ticket = std::move(chunk.ticket);
   return Outgoing{owner, header, std::move(chunk.ids), chunk.id_bytes};
@@ -169,7 +173,9 @@ void Fetcher::free_slot(Slot& slot) {
   const auto position = static_cast<std::uint32_t>(&slot - slots_.data());
   pools_.rows.give(std::move(slot.block));
   slot = Slot{};
-  peers_[position / options_.credits].free_slots.push_back(position);
+  Peer& peer = peers_[position / options_.credits];
+  peer.free_slots.push_back(position);
+  figures_.queued(position / options_.credits, peer.free_slots.size(), peer.queue.size());
 }
 
 void Fetcher::answered(Rank from, Slot& slot) {
@@ -228,6 +234,7 @@ bool Fetcher::received(Rank from, const FrameHeader& header) {
       if (ticket.keep_ == nullptr) {
         std::memcpy(ticket.destination_ + slot->first * ticket.row_bytes_, slot->block.data(), bytes);
       }
+      figures_.answered(from, steady_clock().now() - slot->asked, slot->rows, bytes);
       ticket.transfer_ += Transfer{slot->rows, bytes, bytes + slot->id_bytes + 2 * kSealedHeaderBytes, 2};
       --ticket.owed_[from];
       if (--ticket.owed_total_ == 0) {

@@ -24,6 +24,7 @@
 #include "rudder/transport/transport.h"
 
 #include "dataplane/byte_pool.h"
+#include "dataplane/fetch_figures.h"
 #include "dataplane/peer_names.h"
 
 namespace rudder::dataplane {
@@ -90,6 +91,7 @@ class Fetcher {
     std::size_t first = 0;
     std::uint32_t rows = 0;
     std::size_t id_bytes = 0;
+    TimePoint asked;
     AlignedBytes block;  ///< holds the body while landing, without `keep`
   };
   struct Peer {
@@ -125,6 +127,7 @@ class Fetcher {
   const PeerNames& names_;
   transport::Transport& transport_;
   Pools& pools_;
+  FetchFigures figures_;
 
   mutable std::mutex mutex_;
   std::vector<Peer> peers_;

@@ -46,6 +46,7 @@ void HostBuffer::Impl::plan() {
     }
     Fetch fetch;
     fetch.plan = planner.next();
+    figures_.planned(planner.residency().size());
     if (!wait_for_turn(fetch.plan)) {
       return;
     }
@@ -110,6 +111,7 @@ bool HostBuffer::Impl::wait_for_turn(const cache::Plan& plan) {
     return error_ || (near && started_ - finished_ < horizon_);
   });
   ++started_;
+  figures_.in_flight(started_ - finished_);
   return !error_;
 }
 
@@ -152,7 +154,7 @@ void HostBuffer::Impl::advance(std::unique_lock<std::mutex>& lock) {
   moved_ += moved.value();
   if (fetch.plan.fill) {
     fill_counts_ = fetch.plan.counts;
-    ++finished_;
+    figures_.in_flight(started_ - ++finished_);
   } else {
     fetch.plan.counts += std::exchange(fill_counts_, {});
     counted_by_ = static_cast<std::size_t>(
@@ -242,7 +244,7 @@ void HostBuffer::Impl::admit_if_released(std::unique_lock<std::mutex>& lock) {
   store_->admit(fetch);
   lock.lock();
   busy_ = false;
-  ++finished_;
+  figures_.in_flight(started_ - ++finished_);
   changed_.notify_all();
 }
 

@@ -21,6 +21,7 @@
 #include "rudder/dataplane/plane.h"
 #include "rudder/dataplane/row_supply.h"
 
+#include "dataplane/buffer_figures.h"
 #include "dataplane/host_buffer.h"
 #include "dataplane/host_planner.h"
 #include "dataplane/row_memory.h"
@@ -36,12 +37,13 @@ namespace rudder::dataplane {
 /// Calls of trainer i as in RowSupply. Thread-safe.
 class HostBuffer::Impl {
  public:
-  Impl(std::uint64_t steps, SupplyTerms terms, std::unique_ptr<RowMemory> memory,
+  Impl(std::uint64_t steps, SupplyTerms terms, BufferFigures figures, std::unique_ptr<RowMemory> memory,
        std::unique_ptr<RowStore> store)
       : terms_(std::move(terms)),
         steps_(steps),
         horizon_(horizon_of(terms_)),
         trainers_(terms_.parts),
+        figures_(figures),
         memory_(std::move(memory)),
         store_(std::move(store)) {}
   ~Impl() {
@@ -110,6 +112,7 @@ class HostBuffer::Impl {
   cache::Counts fill_counts_;
   Transfer moved_;  ///< for `current_`, with what the fill moved in the first batch
   std::optional<Error> error_;
+  BufferFigures figures_;  ///< planned() is the planning thread's
 
   const std::unique_ptr<RowMemory> memory_;
   const std::unique_ptr<RowStore> store_;

@@ -10,11 +10,13 @@
 namespace rudder::dataplane {
 
 PipelinedFeed::PipelinedFeed(std::unique_ptr<RowSupply> supply, std::unique_ptr<OfferedBatches> batches,
-                             std::unique_ptr<BatchGatherer> gatherer, Duration patience)
+                             std::unique_ptr<BatchGatherer> gatherer, Duration patience,
+                             metrics::Gauge* ready)
     : supply_(std::move(supply)),
       batches_(std::move(batches)),
       gatherer_(std::move(gatherer)),
-      patience_(patience) {
+      patience_(patience),
+      ready_gauge_(ready) {
   offerer_ = std::thread([this] { offer(); });
   gathers_ = std::thread([this] { gather(); });
 }
@@ -54,6 +56,12 @@ void PipelinedFeed::now(std::string& what, const char* text) {
   changed_.notify_all();
 }
 
+void PipelinedFeed::show_ready() noexcept {
+  if (ready_gauge_ != nullptr) {
+    ready_gauge_->set(static_cast<double>(ready_.size()));
+  }
+}
+
 void PipelinedFeed::offer() {
   name_this_thread("rudder-offer");
   for (std::uint64_t i = 0; i < total(); ++i) {
@@ -83,6 +91,7 @@ void PipelinedFeed::gather() {
     {
       const std::lock_guard lock(mutex_);
       ready_.push_back(std::move(gathered));
+      show_ready();
     }
     changed_.notify_all();
   }
@@ -111,6 +120,7 @@ Result<Batch> PipelinedFeed::next() {
     if (!ready_.empty()) {
       Batch batch = std::move(ready_.front());
       ready_.pop_front();
+      show_ready();
       return batch;
     }
     if (!woken) {

@@ -27,9 +27,10 @@ namespace rudder::dataplane {
 /// A failure of either thread ends both and is returned by next(), now and later.
 class PipelinedFeed final : public BatchSource {
  public:
-  /// `patience`: how long next() bears that nothing happens in any thread.
+  /// `patience`: how long next() bears that nothing happens in any thread. `ready`: shows how many batches
+  /// wait for the trainer; may be null.
   PipelinedFeed(std::unique_ptr<RowSupply> supply, std::unique_ptr<OfferedBatches> batches,
-                std::unique_ptr<BatchGatherer> gatherer, Duration patience);
+                std::unique_ptr<BatchGatherer> gatherer, Duration patience, metrics::Gauge* ready);
   ~PipelinedFeed() override;
 
   [[nodiscard]] std::uint64_t total() const override { return batches_->total(); }
@@ -39,6 +40,8 @@ class PipelinedFeed final : public BatchSource {
  private:
   void offer();
   void gather();
+  /// With the mutex held.
+  void show_ready() noexcept;
   /// Notes that a thread has begun something else.
   void now(std::string& what, const char* text);
   void fail(const Error& error);
@@ -48,6 +51,7 @@ class PipelinedFeed final : public BatchSource {
   const std::unique_ptr<OfferedBatches> batches_;
   const std::unique_ptr<BatchGatherer> gatherer_;
   const Duration patience_;
+  metrics::Gauge* const ready_gauge_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -146,6 +146,19 @@ Result<RankEnvironment> rank_from_environment() {
   return RankEnvironment{};
 }
 
+Result<std::uint32_t> local_rank(const RankEnvironment& environment) {
+  // The launcher whose variables rank_from_environment() took.
+  const char* name = std::getenv("RANK") != nullptr                   ? "LOCAL_RANK"
+                     : std::getenv("OMPI_COMM_WORLD_RANK") != nullptr ? "OMPI_COMM_WORLD_LOCAL_RANK"
+                                                                      : "SLURM_LOCALID";
+  const char* text = std::getenv(name);
+  if (text == nullptr) {
+    return std::uint32_t{environment.rank};
+  }
+  RUDDER_ASSIGN(const std::int64_t number, integer_variable(name, text, 0, 65535));
+  return narrow<std::uint32_t>(number);
+}
+
 Result<std::uint16_t> free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) {

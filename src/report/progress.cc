@@ -3,17 +3,32 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace rudder::report {
 namespace {
 constexpr std::size_t kBarWidth = 24;
-constexpr std::size_t kTextWidth = 60;
+constexpr std::size_t kUsualColumns = 80;
+
+/// A terminal that can erase a line.
+bool can_redraw() {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
+}
+
+/// Of the terminal now: a longer line would break, and only its last part could be erased.
+std::size_t columns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualColumns;
+}
+
 }  // namespace
 
-Progress::Progress(std::string title) : title_(std::move(title)), terminal_(::isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::string title) : title_(std::move(title)), terminal_(can_redraw()) {}
 
 Progress::~Progress() {
   erase();
@@ -35,10 +50,9 @@ void Progress::update(double share, std::string_view what) {
   last_ = now;
   const double clamped = std::clamp(share, 0.0, 1.0);
   const auto filled = static_cast<std::size_t>(clamped * static_cast<double>(kBarWidth));
-  const std::string line =
-      fmt::format("\r\x1b[K{} [{}{}] {:3.0f} %  {}", title_, std::string(filled, '='),
-                  std::string(kBarWidth - filled, ' '), 100 * clamped, what.substr(0, kTextWidth));
-  std::fputs(line.c_str(), stderr);
+  const std::string line = fmt::format("{} [{}{}] {:3.0f} %  {}", title_, std::string(filled, '='),
+                                       std::string(kBarWidth - filled, ' '), 100 * clamped, what);
+  std::fputs(("\r\x1b[K" + line.substr(0, columns() - 1)).c_str(), stderr);
   std::fflush(stderr);
   drawn_ = true;
 }

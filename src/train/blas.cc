@@ -74,6 +74,10 @@ std::string blas_kernels() {
   return !failed && library.parent_path().filename() == "blas" ? "reference" : library.filename().string();
 }
 
+std::string wider_kernels() {
+  return std::string(better_kernels(vector_unit(), blas_kernels()));
+}
+
 void select_blas_kernels(std::span<const std::string> arguments) {
   if (std::getenv(kCoreType) != nullptr || std::getenv(kRestarted) != nullptr) {
     return;

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -26,6 +27,7 @@
 #include "train/evaluate.h"
 #include "train/labelled_seeds.h"
 #include "train/learner.h"
+#include "train/run_metrics.h"
 #include "train/run_progress.h"
 #include "train/run_totals.h"
 #include "train/step_groups.h"
@@ -115,10 +117,7 @@ class RankRun {
                             .multi_label = graph_.meta().multi_label,
                             .layers = options_.fanout.size(),
                             .heads = options_.heads,
-                            .learning_rate = {.peak = options_.learning_rate,
-                                              .schedule = options_.schedule,
-                                              .warmup_steps = options_.warmup_steps,
-                                              .total_steps = groups_.steps_per_epoch() * options_.epochs},
+                            .learning_rate = learning_rate_of(options_, groups_.steps_per_epoch()),
                             .weight_decay = options_.weight_decay,
                             .clip_norm = options_.clip_norm,
                             .dropout = options_.dropout,
@@ -127,6 +126,9 @@ class RankRun {
                             .threads = options_.threads};
     RUDDER_ASSIGN(learner_, Learner::create(learning));
     progress_.emplace(options_, who_, graph_, groups_);
+    if (options_.figures != nullptr) {
+      figures_.emplace(*options_.figures, options_, who_.rank, groups_.steps_per_epoch());
+    }
     RUDDER_TRY(progress_->open());
     if (!options_.run_directory.empty() && who_.rank == 0) {
       RUDDER_TRY(make_directories(options_.run_directory));
@@ -141,7 +143,8 @@ class RankRun {
                                                     .world = who_.world,
                                                     .host = who_.host,
                                                     .deadline = deadline_,
-                                                    .secret = who_.secret}));
+                                                    .secret = who_.secret,
+                                                    .figures = options_.figures}));
     plane_->publish(0, part_->features(), graph_.row_bytes());
     RUDDER_ASSIGN(collective_, make_collective(who_, setting_.rendezvous, deadline_ / 2));
     // A slow peer is waited for; one that is gone or does not answer is not.
@@ -160,6 +163,7 @@ class RankRun {
                                    .first_step = progress_->next_batch(),
                                    .batch = options_.batch,
                                    .threads = options_.threads};
+    feeding.figures = options_.figures;
     if (options_.record_accesses) {
       feeding.on_rows = [this](StepId, std::span<const NodeId> rows) { accesses_.add(rows); };
     }
@@ -210,16 +214,19 @@ class RankRun {
   /// The rest of the epoch at hand.
   Status train_epoch() {
     StepSums sums;
+    StepSums step;
     const std::uint32_t epoch = progress_->epoch();
     const TimePoint start = steady_clock().now();
     RUDDER_TRY(seeds_->begin_epoch(epoch, *collective_));
     TimePoint step_start = steady_clock().now();
-    sums.times.all_reduce += to_seconds(step_start - start);
+    step.times.all_reduce = to_seconds(step_start - start);  // counted with the first step
     while (progress_->epoch() == epoch && !progress_->done()) {
-      RUDDER_ASSIGN(step_start, stepper_->step(*feed_, step_start, sums));
+      RUDDER_ASSIGN(step_start, stepper_->step(*feed_, step_start, step));
       if (stepper_->stopped()) {
         return {};
       }
+      show(step);
+      sums += std::exchange(step, {});
     }
     std::array<std::uint64_t, 6> totals = {sums.counts.requests,  sums.counts.hits,
                                            sums.counts.fetched,   sums.moved.payload_bytes,
@@ -242,6 +249,9 @@ class RankRun {
       RUDDER_TRY(evaluate_epoch(result));
     }
     progress_->finish_epoch(result, *learner_);
+    if (figures_) {
+      figures_->epoch_done(result);
+    }
     run_counts_ += sums.counts;
     if (metrics_) {
       RUDDER_TRY(metrics_->write(to_json(result)));
@@ -250,6 +260,16 @@ class RankRun {
       setting_.listener(result);
     }
     return {};
+  }
+
+  /// Tells who watches of a finished step.
+  void show(const StepSums& step) {
+    if (who_.rank == 0 && options_.on_step) {
+      options_.on_step(progress_->next_step(), progress_->total_steps(), stepper_->loss());
+    }
+    if (figures_) {
+      figures_->step_done(progress_->next_step(), step.counts, step.moved, step.times, stepper_->loss());
+    }
   }
 
   Status evaluate_epoch(EpochResult& result) {
@@ -342,6 +362,7 @@ class RankRun {
   std::unique_ptr<dataplane::BatchSource> feed_;
   std::optional<RunProgress> progress_;
   std::optional<Stepper> stepper_;
+  std::optional<RunMetrics> figures_;
   cache::Counts run_counts_;
   TrainResult result_;
   bool blamed_ = false;  ///< the error at hand names the failed ranks already

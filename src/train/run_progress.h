@@ -31,6 +31,8 @@ class RunProgress {
   /// rank 0's checkpoint is of another run (with the options that differ) or cannot be read.
   [[nodiscard]] Status resume(Collective& collective, Learner& learner);
 
+  [[nodiscard]] std::uint64_t next_step() const noexcept { return state_.next_step; }
+  [[nodiscard]] std::uint64_t total_steps() const noexcept { return total_; }
   /// Of the step at hand: its first batch within the run and within its epoch, and how many it has.
   [[nodiscard]] std::uint64_t next_batch() const noexcept { return groups_.first_in_run(state_.next_step); }
   [[nodiscard]] std::uint32_t first_batch_in_epoch() const noexcept {

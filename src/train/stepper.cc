@@ -38,6 +38,7 @@ Result<TimePoint> Stepper::step(dataplane::BatchSource& feed, TimePoint start, S
                                                setting_.progress.step_in_epoch())};
   }
   RUDDER_TRY(check(passengers[0]));
+  loss_ = static_cast<double>(passengers[0]);
   if (group.total > 0) {
     learner.update();
   }

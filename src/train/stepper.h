@@ -38,6 +38,13 @@ struct StepSums {
   metrics::StepTimes times;
   cache::Counts counts;
   dataplane::Transfer moved;
+
+  StepSums& operator+=(const StepSums& other) {
+    times += other.times;
+    counts += other.counts;
+    moved += other.moved;
+    return *this;
+  }
 };
 
 /// Each step learns from a group of batches (StepGroups), sums the gradient over ranks once, and updates the
@@ -53,6 +60,8 @@ class Stepper {
   /// then on, and the state before the step is saved; without one it is an error (kCancelled).
   [[nodiscard]] Result<TimePoint> step(dataplane::BatchSource& feed, TimePoint start, StepSums& sums);
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  /// The last step's mean over all ranks.
+  [[nodiscard]] double loss() const noexcept { return loss_; }
   /// Of every step so far: hits / requests, 1 when nothing was requested.
   [[nodiscard]] const std::vector<double>& hit_rates() const noexcept { return hit_rates_; }
 
@@ -76,6 +85,7 @@ class Stepper {
   std::vector<float> degrees_;
   std::vector<std::uint8_t> label_rows_;
   std::vector<double> hit_rates_;
+  double loss_ = 0;
   bool stopped_ = false;
 };
 

@@ -5,13 +5,17 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rudder/core/files.h"
+#include "rudder/core/out_of_memory.h"
 
 namespace rudder {
 namespace {
@@ -38,6 +42,15 @@ std::size_t entries(const fs::path& directory) {
   ::_exit(0);
 }
 
+/// Begins a file and then asks for more memory than there is, on another thread.
+[[noreturn]] void run_out_of_memory(const fs::path& directory) {
+  end_cleanly_without_memory();
+  auto file = AtomicFile::create(directory / "file");
+  static_cast<void>(file->write(std::string_view("half")));
+  std::thread([] { throw std::bad_alloc(); }).join();
+  ::_exit(0);
+}
+
 class Interrupt : public testing::Test {
  protected:
   void SetUp() override {
@@ -52,6 +65,21 @@ class Interrupt : public testing::Test {
  private:
   fs::path directory_;  // not a TemporaryDirectory: the children would remove it as theirs
 };
+
+TEST_F(Interrupt, TheEndOfMemoryIsOneLineAndNothingUnfinishedStays) {
+  EXPECT_EXIT(run_out_of_memory(directory()), testing::ExitedWithCode(1),
+              "rudder: out of memory \\(.* were in use");
+  EXPECT_EQ(entries(directory()), 0U);
+}
+
+TEST_F(Interrupt, OtherUncaughtExceptionsAreStillAborts) {
+  EXPECT_EXIT(
+      {
+        end_cleanly_without_memory();
+        std::thread([] { throw std::logic_error("broken"); }).join();
+      },
+      testing::KilledBySignal(SIGABRT), "broken");
+}
 
 TEST_F(Interrupt, SignalsEndTheProgramAndSayWhich) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {

@@ -10,7 +10,7 @@
 namespace rudder {
 
 /// A block of bytes aligned to a cache line, from 2 MiB on to huge pages, which it asks for. Contents start
-/// uninitialised. Allocation failure terminates.
+/// uninitialised. Throws std::bad_alloc.
 class AlignedBytes {
  public:
   AlignedBytes() = default;

@@ -57,6 +57,7 @@ struct FeedOptions {
   /// Hears the distinct remote rows of each batch, ascending, batches in order, from one of the feed's
   /// threads before the batch is delivered. May be empty.
   std::function<void(StepId, std::span<const NodeId>)> on_rows = nullptr;
+  metrics::Registry* figures = nullptr;  ///< gets the number of ready batches; outlives the feed; null: none
 };
 
 /// What a feed is made from; everything outlives it.

@@ -14,6 +14,7 @@
 #include "rudder/core/result.h"
 #include "rudder/core/secret.h"
 #include "rudder/graph/partition.h"
+#include "rudder/metrics/registry.h"
 #include "rudder/transport/rendezvous.h"
 #include "rudder/transport/transport.h"
 
@@ -34,6 +35,7 @@ struct PlaneOptions {
   /// What all ranks of the run know: they prove it to each other, and take frames from nobody else. Unless
   /// given it is a new one, with which only copies of these options meet.
   Secret secret = {};
+  metrics::Registry* figures = nullptr;  ///< gets figures of each peer; outlives the plane; null: none
 };
 
 /// What a pull moved.

@@ -29,6 +29,9 @@ struct RankEnvironment {
 /// the step's number, so that runs on one machine do not meet. A partial or contradictory set is an error
 /// that names the variable and its value.
 [[nodiscard]] Result<RankEnvironment> rank_from_environment();
+/// This process's number among those of the run on this machine: LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK or
+/// SLURM_LOCALID, as whoever started it sets; the rank when there is none.
+[[nodiscard]] Result<std::uint32_t> local_rank(const RankEnvironment& environment);
 /// A TCP port that is free on this machine now.
 [[nodiscard]] Result<std::uint16_t> free_port();
 

@@ -17,4 +17,8 @@ void select_blas_kernels(std::span<const std::string> arguments);
 /// OpenBLAS.
 [[nodiscard]] std::string blas_kernels();
 
+/// What OPENBLAS_CORETYPE could be set to for kernels that use this processor's vector units; empty when
+/// those in use do, or are not OpenBLAS's.
+[[nodiscard]] std::string wider_kernels();
+
 }  // namespace rudder::train

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "rudder/cache/policy.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/secret.h"
+#include "rudder/metrics/registry.h"
 
 namespace rudder::train {
 
@@ -59,6 +61,10 @@ struct TrainOptions {
   std::filesystem::path checkpoint_directory;  ///< rank 0 writes checkpoints there; empty: none
   std::uint64_t checkpoint_steps = 0;  ///< optimizer steps between checkpoints; 0: one after each epoch
   std::size_t checkpoint_keep = 3;     ///< newest ones kept
+  metrics::Registry* figures = nullptr;        ///< gets figures while the run goes on; null: none
+  /// Hears of each finished step on rank 0, on the training thread: steps done and steps of the run, the
+  /// global loss. May be empty.
+  std::function<void(std::uint64_t, std::uint64_t, double)> on_step = nullptr;
   bool resume = false;  ///< go on from the newest checkpoint; from the start when there is none
 
   /// 0: nothing is evaluated before the end.
