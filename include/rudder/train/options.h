@@ -59,9 +59,9 @@ struct TrainOptions {
   bool record_accesses = false;  ///< fill TrainResult::accesses
   std::filesystem::path run_directory;         ///< gets metrics.jsonl, a line an epoch; empty: none
   std::filesystem::path checkpoint_directory;  ///< rank 0 writes checkpoints there; empty: none
-  std::uint64_t checkpoint_steps = 0;  ///< optimizer steps between checkpoints; 0: one after each epoch
-  std::size_t checkpoint_keep = 3;     ///< newest ones kept
-  metrics::Registry* figures = nullptr;        ///< gets figures while the run goes on; null: none
+  std::uint64_t checkpoint_steps = 0;    ///< optimizer steps between checkpoints; 0: one after each epoch
+  std::size_t checkpoint_keep = 3;       ///< newest ones kept
+  metrics::Registry* figures = nullptr;  ///< gets figures while the run goes on; null: none
   /// Hears of each finished step on rank 0, on the training thread: steps done and steps of the run, the
   /// global loss. May be empty.
   std::function<void(std::uint64_t, std::uint64_t, double)> on_step = nullptr;
