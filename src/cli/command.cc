@@ -18,7 +18,7 @@
 namespace rudder::cli {
 namespace {
 
-constexpr std::array<CommandInfo, 24> kCommands = {{
+constexpr auto kCommands = std::to_array<CommandInfo>({
     {"demo", "Train a real graph on this machine with every cache policy side by side", make_demo},
     {"graph import", "Read a graph that another tool wrote", make_graph_import},
     {"graph generate", "Make a graph: debian, wordnet, rmat, chung-lu, planted", make_graph_generate},
@@ -45,7 +45,7 @@ constexpr std::array<CommandInfo, 24> kCommands = {{
      make_sched_status},
     {"doctor", "Say what this machine has for training, what is missing, and how to get it", make_doctor},
     {"options", "Print the options of all commands as a Markdown page", make_options},
-}};
+});
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFamilies = {{
     {"graph", "Import, generate, check and export graph folders"},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <csignal>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -81,16 +80,50 @@ class Train final : public Command {
 
   Result<int> run(const Program& program) override {
     train::select_blas_kernels(program.arguments);  // may start the program again
+    RUDDER_TRY(check_options());
+    RUDDER_ASSIGN(const train::RankInfo who, find_rank());
+    if (!trace_.empty() && who.rank == 0) {
+      // Says before the training when the trace could not be written after it.
+      RUDDER_TRY(AtomicFile::create(trace_));
+    }
+    RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
+    RUDDER_ASSIGN(const std::uint32_t local, launch::local_rank(environment));
+    RUDDER_ASSIGN(const std::unique_ptr<metrics::Exporter> exporter,
+                  metrics_.start(local, train::blas_kernels()));
+    train_.figures = metrics_.registry();
+    train_.evaluate = !skip_evaluation_;
+    train_.record_accesses = !trace_.empty();
+    if (!train_.run_directory.empty() && who.rank == 0) {
+      RUDDER_TRY(make_directories(train_.run_directory));
+      RUDDER_TRY(write_run_description(train_.run_directory, program, options(), train::blas_kernels()));
+    }
+    const auto trained = train_and_show(who);
+    if (!trained.ok()) {
+      return trained.error();
+    }
+    if (who.rank != 0) {
+      return 0;
+    }
+    RUDDER_TRY(write_files(trained.value()));
+    report(trained.value());
+    return trained.value().checkpoint_failure.empty() ? 0 : 1;
+  }
+
+ private:
+  Status check_options() const {
     if (train_.resume && train_.checkpoint_directory.empty()) {
       return Error{Errc::kInvalidArgument, "--resume needs --checkpoint DIR"};
     }
     if (train_.resume && !trace_.empty()) {
       return Error{Errc::kInvalidArgument, "--trace holds whole runs; it does not go with --resume"};
     }
-    RUDDER_TRY(check_attach());
     if (train_.patience > 0 && !trace_.empty()) {
       return Error{Errc::kInvalidArgument, "--trace holds whole runs; it does not go with --patience"};
     }
+    return check_attach();
+  }
+
+  Result<train::RankInfo> find_rank() const {
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
     train::RankInfo who{.rank = environment.rank,
                         .world = environment.world,
@@ -104,49 +137,39 @@ class Train final : public Command {
       RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(train_.partition));
       who.world = graph.book().parts();
     }
-    if (!trace_.empty() && who.rank == 0) {
-      RUDDER_TRY(AtomicFile::create(
-          trace_));  // says before the training when the trace could not be written after it
-    }
-    RUDDER_ASSIGN(const std::uint32_t local, launch::local_rank(environment));
-    RUDDER_ASSIGN(const std::unique_ptr<metrics::Exporter> exporter,
-                  metrics_.start(local, train::blas_kernels()));
-    train_.figures = metrics_.registry();
-    train_.evaluate = !skip_evaluation_;
-    train_.record_accesses = !trace_.empty();
-    const bool first = who.rank == 0;
-    if (!train_.run_directory.empty() && first) {
-      RUDDER_TRY(make_directories(train_.run_directory));
-      RUDDER_TRY(write_run_description(train_.run_directory, program, options(), train::blas_kernels()));
-    }
+    return who;
+  }
+
+  /// The training, with its progress and its epochs on the terminal, to be stopped by signals.
+  Result<train::TrainResult> train_and_show(const train::RankInfo& who) {
     std::signal(SIGTERM, request_stop);
     std::signal(SIGINT, request_stop);
-    std::optional<report::Progress> progress("train");
+    report::Progress progress("train");
     train_.on_step = [&](std::uint64_t done, std::uint64_t total, double loss) {
-      progress->update(static_cast<double>(done) / static_cast<double>(total),
-                       fmt::format("step {} of {}, loss {:.4f}", done, total, loss));
+      progress.update(static_cast<double>(done) / static_cast<double>(total),
+                      fmt::format("step {} of {}, loss {:.4f}", done, total, loss));
     };
     const auto listener = [&](const train::EpochResult& epoch) {
-      progress->note(fmt::format(
+      progress.note(fmt::format(
           "epoch {}: loss {:.4f}, {:.3f} s (compute {:.3f}, all-reduce {:.3f}, stall {:.3f}), hits {} of {}, "
           "fetched {}{}",
           epoch.epoch, epoch.loss, epoch.seconds, epoch.compute_seconds, epoch.all_reduce_seconds,
           epoch.stall_seconds, epoch.hits, epoch.requests, epoch.fetched,
           epoch.val_accuracy ? fmt::format("; validation {:.4f}", *epoch.val_accuracy) : ""));
     };
-    auto trained = train::train(train_, who, listener, &stop_requested);
-    progress.reset();  // what follows stands on lines of its own
-    RUDDER_ASSIGN(const train::TrainResult result, std::move(trained));
-    if (!first) {
-      return 0;
-    }
+    return train::train(train_, who, listener, &stop_requested);
+  }
+
+  Status write_files(const train::TrainResult& result) const {
     if (!train_.run_directory.empty()) {
       RUDDER_TRY(write_run_result(train_.run_directory, result));
     }
+    return result.stopped || trace_.empty() ? Status() : write_trace(result);
+  }
+
+  void report(const train::TrainResult& result) const {
     if (result.stopped) {
       say(fmt::format("stopped after {} steps; --resume goes on from there", result.step_losses.size()));
-    } else if (!trace_.empty()) {
-      RUDDER_TRY(write_trace(result));
     }
     const std::string metric = result.metric == "micro_f1" ? "micro-F1" : result.metric;
     if (result.best_epoch) {
@@ -165,10 +188,8 @@ class Train final : public Command {
                             result.val_accuracy, result.test_accuracy, result.loss_digest)
               : fmt::format("not evaluated; loss digest {:.16}", result.loss_digest));
     }
-    return result.checkpoint_failure.empty() ? 0 : 1;
   }
 
- private:
   /// What the host's service decides cannot be asked for here.
   Status check_attach() const {
     if (train_.attach.empty()) {

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "rudder/core/text.h"
 
 namespace rudder::doctor {
@@ -163,7 +165,7 @@ CgroupLimits read_cgroup_limits(const std::filesystem::path& root) {
   for (std::string_view rest = groups; !rest.empty();) {
     std::string_view line = take_until(rest, '\n');
     const std::string_view hierarchy = take_until(line, ':');
-    const std::string controllers = "," + std::string(take_until(line, ':')) + ",";
+    const std::string controllers = fmt::format(",{},", take_until(line, ':'));
     const std::filesystem::path group(line);
     if (hierarchy == "0" && controllers == ",,") {
       for_each_level(mount, group, [&](const std::filesystem::path& folder) {
