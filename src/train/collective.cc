@@ -86,13 +86,19 @@ class GlooGroup final : public c10d::ProcessGroupGloo {
     }
   }
   /// Fails what is under way and all that follows, here and at the peers: Gloo closes all connections when a
-  /// wait for any message times out, and nobody sends this one.
+  /// wait for any message times out, and nobody sends this one. Asked of every peer: where the connection is
+  /// closed already, nothing is waited for.
   void abort() noexcept {
-    try {
-      std::vector<at::Tensor> nothing = {at::zeros({1}, at::kByte)};
-      constexpr int kUnusedTag = 0x61626f72;
-      recv(nothing, rank_ == 0 ? 1 : 0, kUnusedTag)->wait(std::chrono::milliseconds(1));
-    } catch (...) {
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) {
+        continue;
+      }
+      try {
+        std::vector<at::Tensor> nothing = {at::zeros({1}, at::kByte)};
+        constexpr int kUnusedTag = 0x61626f72;
+        recv(nothing, peer, kUnusedTag)->wait(std::chrono::milliseconds(1));
+      } catch (...) {
+      }
     }
   }
 };
