@@ -46,10 +46,10 @@ struct Lesson {
   const sample::SampledBatch* batch = nullptr;
   const std::byte* rows = nullptr;  ///< of batch->nodes, `dtype`
   DType dtype = DType::kF32;
-  std::span<const float> degrees;            ///< of batch->nodes, without self-loops; needed by gcn
-  std::span<const std::int64_t> labels;      ///< of the seeds, each in [-1, classes); -1: none
-  std::span<const std::uint8_t> label_rows;  ///< multi-label: of the seeds instead, `classes` of 0 or 1 each
-  double weight = 1;                         ///< of this batch's mean loss in the step's
+  std::span<const float> degrees = {};            ///< of batch->nodes, without self-loops; needed by gcn
+  std::span<const std::int64_t> labels = {};      ///< of the seeds, each in [-1, classes); -1: none
+  std::span<const std::uint8_t> label_rows = {};  ///< multi-label: instead, `classes` of 0 or 1 a seed
+  double weight = 1;                              ///< of this batch's mean loss in the step's
 };
 
 /// Used by the thread that created it. Everything is a function of options and lessons: neither the number of
