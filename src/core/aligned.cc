@@ -2,6 +2,7 @@
 #include "rudder/core/aligned.h"
 
 #include <new>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -11,20 +12,31 @@ constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 }  // namespace
 
-AlignedBytes::AlignedBytes(std::size_t size) : size_(size) {
+AlignedBytes::AlignedBytes(std::size_t size) {
+  auto block = allocate(size);
+  if (!block) {
+    throw std::bad_alloc();
+  }
+  *this = *std::move(block);
+}
+
+std::optional<AlignedBytes> AlignedBytes::allocate(std::size_t size) {
+  AlignedBytes block;
   if (size == 0) {
-    return;
+    return block;
   }
   // Rows are read at random: with small pages nearly each read of a large block would also miss the TLB.
   const std::size_t alignment = size >= kHugePage ? kHugePage : kCacheLine;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
-  if (data_ == nullptr) {
-    throw std::bad_alloc();
+  block.data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
+  if (block.data_ == nullptr) {
+    return std::nullopt;
   }
+  block.size_ = size;
   if (alignment == kHugePage) {
-    ::madvise(data_.get(), rounded, MADV_HUGEPAGE);  // a hint; systems without huge pages refuse it
+    ::madvise(block.data_.get(), rounded, MADV_HUGEPAGE);  // a hint; systems without huge pages refuse it
   }
+  return block;
 }
 
 void AlignedBytes::ensure(std::size_t size) {

@@ -104,6 +104,12 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
+void MappedFile::advise_random() const noexcept {
+  if (data_ != nullptr) {
+    ::madvise(const_cast<std::byte*>(data_), size_, MADV_RANDOM);  // a hint
+  }
+}
+
 MappedFile::~MappedFile() {
   if (data_ != nullptr) {
     ::munmap(const_cast<std::byte*>(data_), size_);

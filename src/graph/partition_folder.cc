@@ -16,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "rudder-partition";
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
+constexpr std::uint64_t kOldestVersion = 1;  // without part_digests
 constexpr NodeId kMaxNode = NodeId{1} << 56;
 
 std::string shown(const Json& value) {
@@ -60,11 +61,25 @@ class Reader {
   }
   std::string digest(const char* key) {
     std::string value = text(key);
-    if (status_.ok() &&
-        (value.size() != 64 || value.find_first_not_of("0123456789abcdef") != std::string::npos)) {
+    if (status_.ok() && !is_digest(value)) {
       fail(fmt::format("'{}' is '{}', not a SHA-256", key, value.substr(0, 80)));
     }
     return value;
+  }
+  std::vector<std::string> digests(const char* key) {
+    const Json& value = at(key);
+    std::vector<std::string> out;
+    if (status_.ok() && !value.is_array()) {
+      fail(fmt::format("'{}' is {}, not a list", key, shown(value)));
+    }
+    for (std::size_t i = 0; status_.ok() && i < value.size(); ++i) {
+      if (!value[i].is_string() || !is_digest(value[i].get_ref<const std::string&>())) {
+        fail(fmt::format("'{}'[{}] is {}, not a SHA-256", key, i, shown(value[i])));
+      } else {
+        out.push_back(value[i].get<std::string>());
+      }
+    }
+    return out;
   }
   std::vector<NodeId> nodes(const char* key) {
     const Json& value = at(key);
@@ -90,6 +105,10 @@ class Reader {
   [[nodiscard]] const Status& status() const { return status_; }
 
  private:
+  static bool is_digest(const std::string& text) {
+    return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  }
+
   const Json& json_;
   std::string where_;
   Status status_;
@@ -139,6 +158,7 @@ std::string partition_json_text(const PartitionFile& file) {
   json["graph_digest"] = file.graph_digest;
   json["structure_digest"] = file.structure_digest;
   json["source_digest"] = file.source_digest;
+  json["part_digests"] = file.part_digests;
   json["report"] = std::move(report);
   return json.dump(2) + "\n";
 }
@@ -155,9 +175,9 @@ Result<PartitionFile> parse_partition_json(const std::string& text, const std::s
   }
   const std::uint64_t version = reader.unsigned_number("version");
   RUDDER_TRY(reader.status());
-  if (version != kVersion) {
-    return Error{Errc::kUnsupported,
-                 fmt::format("{}: version {}; this program reads {}", where, version, kVersion)};
+  if (version < kOldestVersion || version > kVersion) {
+    return Error{Errc::kUnsupported, fmt::format("{}: version {}; this program reads {} to {}", where,
+                                                 version, kOldestVersion, kVersion)};
   }
   PartitionFile file;
   const std::uint64_t parts = reader.unsigned_number("parts");
@@ -168,6 +188,12 @@ Result<PartitionFile> parse_partition_json(const std::string& text, const std::s
   file.graph_digest = reader.digest("graph_digest");
   file.structure_digest = reader.digest("structure_digest");
   file.source_digest = reader.digest("source_digest");
+  if (version > 1) {
+    file.part_digests = reader.digests("part_digests");
+    if (reader.status().ok() && file.part_digests.size() != parts) {
+      reader.fail(fmt::format("'part_digests' has {} entries for {} parts", file.part_digests.size(), parts));
+    }
+  }
   if (reader.status().ok() && (parts == 0 || parts > kMaxParts)) {
     reader.fail(fmt::format("'parts' is {}, outside [1, {}]", parts, kMaxParts));
   }

@@ -20,7 +20,8 @@ inline constexpr std::string_view kSourceGraphJson = "source_graph.json";
 
 [[nodiscard]] std::filesystem::path part_directory(const std::filesystem::path& folder, PartId p);
 
-/// What `partition.json` holds. No times and no paths: equal cuts have equal files.
+/// What `partition.json` holds. No times and no paths: equal cuts have equal files. Version 1 had no
+/// `part_digests`.
 struct PartitionFile {
   std::string method;
   std::uint64_t seed = 0;
@@ -29,7 +30,8 @@ struct PartitionFile {
   std::string graph_digest;      ///< of the source graph, see hash_shapes
   std::string structure_digest;  ///< of this folder's original_ids, indptr and indices, in this order
   std::string source_digest;     ///< of source_graph.json
-  PartitionReport report;        ///< all but `seconds`
+  std::vector<std::string> part_digests;  ///< of each part's indptr and indices; empty in version 1
+  PartitionReport report;                 ///< all but `seconds`
 };
 
 [[nodiscard]] std::string partition_json_text(const PartitionFile& file);

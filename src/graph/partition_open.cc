@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +10,7 @@
 
 #include "rudder/core/check.h"
 #include "rudder/core/files.h"
+#include "rudder/core/machine.h"
 #include "rudder/core/sha256.h"
 #include "rudder/graph/partition.h"
 
@@ -76,6 +79,25 @@ Status open_split(const std::filesystem::path& path, NodeId begin, NodeId end, N
   return check_split(view, begin, end, path.stem().string(), path.string());
 }
 
+Result<AlignedBytes> load(const NpyArray& features) {
+  const std::size_t bytes = features.bytes().size();
+  const std::size_t available = available_memory_bytes();
+  std::optional<AlignedBytes> memory;
+  if (bytes <= available) {
+    memory = AlignedBytes::allocate(bytes);
+  }
+  if (!memory) {
+    return Error{Errc::kResource,
+                 fmt::format("{}: {} bytes of features do not fit into memory ({} bytes are available); "
+                             "--features mapped reads them from the file",
+                             features.where(), bytes, available)};
+  }
+  if (bytes > 0) {
+    std::memcpy(memory->data(), features.bytes().data(), bytes);
+  }
+  return *std::move(memory);
+}
+
 Status check_total(const std::string& where, std::string_view split, std::size_t sum, std::size_t stated) {
   if (sum != stated) {
     return invalid(where, fmt::format("the parts have {} nodes in {}, {} says {}", sum, split,
@@ -84,14 +106,9 @@ Status check_total(const std::string& where, std::string_view split, std::size_t
   return {};
 }
 
-Status check_digest(const std::filesystem::path& directory, std::span<const NodeId> original,
-                    const CscView& csc, const std::string& stated) {
-  Sha256 hash;
-  hash.update(std::as_bytes(original));
-  hash.update(std::as_bytes(csc.indptr));
-  hash.update(std::as_bytes(csc.indices));
+Status check_digest(const Sha256& hash, const std::string& stated, const std::filesystem::path& directory) {
   if (const std::string actual = hash.hex(); actual != stated) {
-    return invalid((directory / "structure").string(),
+    return invalid(directory.string(),
                    fmt::format("SHA-256 {} instead of {} in {}: files of another partition or damaged",
                                actual, stated, kPartitionJson));
   }
@@ -131,42 +148,109 @@ PartId PartitionBook::part_of(NodeId v) const noexcept {
 }
 
 Result<PartitionedGraph> PartitionedGraph::open(const std::filesystem::path& directory) {
-  const std::string where = (directory / kPartitionJson).string();
-  RUDDER_ASSIGN(const std::string text, read_json_text(directory / kPartitionJson));
-  RUDDER_ASSIGN(PartitionFile file, parse_partition_json(text, where));
   PartitionedGraph out;
   out.directory_ = directory;
-  out.digest_ = text_digest(text);
-  out.graph_digest_ = file.graph_digest;
-  auto book = PartitionBook::create(std::move(file.offsets));
+  PartitionFile file;
+  RUDDER_TRY(out.open_description(file));
+  RUDDER_TRY(out.open_whole(file));
+  RUDDER_TRY(out.open_splits());
+  return out;
+}
+
+Result<PartitionedGraph> PartitionedGraph::open_own(const std::filesystem::path& directory, PartId p) {
+  PartitionedGraph out;
+  out.directory_ = directory;
+  PartitionFile file;
+  RUDDER_TRY(out.open_description(file));
+  RUDDER_TRY(out.open_slice(p, file));
+  RUDDER_TRY(out.open_splits());
+  return out;
+}
+
+Status PartitionedGraph::open_description(PartitionFile& file) {
+  const std::string where = (directory_ / kPartitionJson).string();
+  RUDDER_ASSIGN(const std::string text, read_json_text(directory_ / kPartitionJson));
+  RUDDER_ASSIGN(file, parse_partition_json(text, where));
+  digest_ = text_digest(text);
+  graph_digest_ = file.graph_digest;
+  auto book = PartitionBook::create(file.offsets);
   if (!book.ok()) {
     return book.error().in(where);
   }
-  out.book_ = std::move(book).value();
-  RUDDER_ASSIGN(const std::string source, read_text(directory / kSourceGraphJson));
+  book_ = std::move(book).value();
+  RUDDER_ASSIGN(const std::string source, read_text(directory_ / kSourceGraphJson));
   if (text_digest(source) != file.source_digest) {
-    return invalid((directory / kSourceGraphJson).string(),
+    return invalid((directory_ / kSourceGraphJson).string(),
                    fmt::format("is not the one that {} was written with", kPartitionJson));
   }
-  RUDDER_ASSIGN(MetaFile meta, read_meta(directory / kSourceGraphJson));
-  out.meta_ = std::move(meta.meta);
-  const auto nodes = at(out.meta_.nodes);
-  if (out.book_.nodes() != out.meta_.nodes) {
-    return invalid(where, fmt::format("offsets end at {}, but {} says {} nodes", out.book_.nodes(),
-                                      kSourceGraphJson, nodes));
+  RUDDER_ASSIGN(MetaFile meta, read_meta(directory_ / kSourceGraphJson));
+  meta_ = std::move(meta.meta);
+  if (book_.nodes() != meta_.nodes) {
+    return invalid(where, fmt::format("offsets end at {}, but {} says {} nodes", book_.nodes(),
+                                      kSourceGraphJson, meta_.nodes));
   }
-  RUDDER_TRY(open_vector(directory / "original_ids.npy", kSourceGraphJson, nodes, out.original_,
-                         out.original_view_));
-  RUDDER_TRY(check_original_ids(out.original_view_, out.book_, out.original_.where()));
-  const std::filesystem::path structure = directory / "structure";
+  return {};
+}
+
+Status PartitionedGraph::open_whole(const PartitionFile& file) {
+  const auto nodes = at(meta_.nodes);
   RUDDER_TRY(
-      open_vector(structure / "indptr.npy", kSourceGraphJson, nodes + 1, out.indptr_, out.topology_.indptr));
-  RUDDER_TRY(open_vector(structure / "indices.npy", kSourceGraphJson, at(out.meta_.edges), out.indices_,
-                         out.topology_.indices));
-  RUDDER_TRY(validate_csc(out.topology_, out.meta_.nodes, structure.string()));
-  RUDDER_TRY(check_digest(directory, out.original_view_, out.topology_, file.structure_digest));
-  RUDDER_TRY(out.open_splits());
-  return out;
+      open_vector(directory_ / "original_ids.npy", kSourceGraphJson, nodes, original_, original_view_));
+  RUDDER_TRY(check_original_ids(original_view_, book_, original_.where()));
+  const std::filesystem::path structure = directory_ / "structure";
+  RUDDER_TRY(open_vector(structure / "indptr.npy", kSourceGraphJson, nodes + 1, indptr_, topology_.indptr));
+  RUDDER_TRY(
+      open_vector(structure / "indices.npy", kSourceGraphJson, at(meta_.edges), indices_, topology_.indices));
+  RUDDER_TRY(validate_csc(topology_, meta_.nodes, structure.string()));
+  Sha256 hash;
+  hash.update(std::as_bytes(original_view_));
+  hash.update(std::as_bytes(topology_.indptr));
+  hash.update(std::as_bytes(topology_.indices));
+  RUDDER_TRY(check_digest(hash, file.structure_digest, structure));
+  for (PartId p = 0; p < book_.parts(); ++p) {
+    RUDDER_TRY(check_part_structure(part_directory(directory_, p), topology_, book_.begin(p), book_.end(p)));
+  }
+  return {};
+}
+
+Status PartitionedGraph::open_slice(PartId p, const PartitionFile& file) {
+  if (p >= book_.parts()) {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{} has {} parts; there is no part {}", directory_.string(), book_.parts(), p)};
+  }
+  if (file.part_digests.empty()) {
+    return Error{
+        Errc::kUnsupported,
+        fmt::format("{}: version 1 has no digests of single parts, so one part's structure cannot be "
+                    "checked without the whole one; partition the graph again",
+                    (directory_ / kPartitionJson).string())};
+  }
+  own_ = p;
+  const std::filesystem::path directory = part_directory(directory_, p);
+  RUDDER_TRY(open_vector(directory / "indptr.npy", kPartitionJson, at(book_.size(p)) + 1, indptr_,
+                         topology_.indptr));
+  RUDDER_ASSIGN(indices_, NpyArray::open(directory / "indices.npy"));
+  RUDDER_ASSIGN(topology_.indices, indices_.vector_of<NodeId>());
+  RUDDER_TRY(validate_csc(topology_, meta_.nodes, directory.string()));
+  Sha256 hash;
+  hash.update(std::as_bytes(topology_.indptr));
+  hash.update(std::as_bytes(topology_.indices));
+  return check_digest(hash, file.part_digests[p], directory);
+}
+
+CscView PartitionedGraph::topology() const noexcept {
+  RUDDER_CHECK(has_topology(), "the structure of one part is open, not the whole one");
+  return topology_;
+}
+
+CscSlice PartitionedGraph::slice(PartId first, PartId last) const noexcept {
+  RUDDER_CHECK(first <= last && last < book_.parts(), "parts of the partition, in order");
+  const NodeId begin = book_.begin(first);
+  if (own_) {
+    RUDDER_CHECK(first == *own_ && last == *own_, "the structure of another part is open");
+    return {begin, topology_};
+  }
+  return {begin, {topology_.indptr.subspan(at(begin), at(book_.end(last) - begin) + 1), topology_.indices}};
 }
 
 Status PartitionedGraph::open_splits() {
@@ -177,7 +261,6 @@ Status PartitionedGraph::open_splits() {
     const std::filesystem::path part = part_directory(directory_, p);
     const NodeId begin = book_.begin(p);
     const NodeId end = book_.end(p);
-    RUDDER_TRY(check_part_structure(part, topology_, begin, end));
     Split& split = splits_.emplace_back();
     RUDDER_TRY(open_split(part / "train.npy", begin, end, split.train, split.train_view));
     RUDDER_TRY(open_split(part / "val.npy", begin, end, split.val, split.val_view));
@@ -192,7 +275,7 @@ Status PartitionedGraph::open_splits() {
   return check_total(where, "test", test, meta_.test);
 }
 
-Result<Part> PartitionedGraph::open_part(PartId p) const {
+Result<Part> PartitionedGraph::open_part(PartId p, FeatureMemory memory) const {
   if (p >= book_.parts()) {
     return Error{Errc::kInvalidArgument,
                  fmt::format("{}: part {} of {}", directory_.string(), p, book_.parts())};
@@ -203,6 +286,12 @@ Result<Part> PartitionedGraph::open_part(PartId p) const {
   part.begin_ = book_.begin(p);
   part.size_ = book_.size(p);
   RUDDER_TRY(open_features(directory / "features.npy", kPartitionJson, meta_, part.size_, part.features_));
+  const std::size_t bytes = part.features_.bytes().size();
+  if (memory == FeatureMemory::kLoaded) {
+    RUDDER_ASSIGN(part.loaded_, load(part.features_));
+  } else if (bytes > available_memory_bytes()) {
+    part.features_.advise_random();  // what is read ahead would drive out what is needed
+  }
   RUDDER_TRY(open_labels(directory / "labels.npy", kPartitionJson, meta_, part.size_, part.labels_,
                          part.labels_view_, part.label_rows_view_));
   RUDDER_TRY(check_label_rows(part.label_rows_view_, at(meta_.classes), part.labels_.where()));
@@ -215,16 +304,16 @@ Result<Part> PartitionedGraph::open_part(PartId p) const {
   return part;
 }
 
-std::vector<NodeId> halo_of(const CscView& topology, const PartitionBook& book, PartId part) {
-  std::vector<bool> adjacent(at(topology.nodes()));
-  for (NodeId v = book.begin(part); v < book.end(part); ++v) {
-    for (const NodeId u : topology.neighbors(v)) {
+std::vector<NodeId> halo_of(const CscSlice& part, NodeId nodes) {
+  std::vector<bool> adjacent(at(nodes));
+  for (NodeId v = part.begin; v < part.end(); ++v) {
+    for (const NodeId u : part.neighbors(v)) {
       adjacent[at(u)] = true;
     }
   }
   std::vector<NodeId> halo;
-  for (NodeId u = 0; u < topology.nodes(); ++u) {
-    if (adjacent[at(u)] && !book.owns(part, u)) {
+  for (NodeId u = 0; u < nodes; ++u) {
+    if (adjacent[at(u)] && !part.owns(u)) {
       halo.push_back(u);
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,6 +90,7 @@ class PartitionWriter {
     hash_.update(bytes_of(ids_.original));
     for (PartId p = 0; p < book.parts(); ++p) {
       RUDDER_TRY(make_directories(part_directory(out_, p)));
+      part_hashes_.push_back(std::make_unique<Sha256>());
     }
     RUDDER_TRY(write_offsets());
     RUDDER_TRY(write_indices());
@@ -100,6 +102,9 @@ class PartitionWriter {
     }
     file.offsets.assign(book.offsets().begin(), book.offsets().end());
     file.structure_digest = hash_.hex();
+    for (const auto& hash : part_hashes_) {
+      file.part_digests.push_back(hash->hex());
+    }
     file.report.parts = book.parts();
     file.report.empty_parts = static_cast<PartId>(std::ranges::count(nodes_, 0));
     file.report.edge_cut = crossing_ / 2;
@@ -133,11 +138,15 @@ class PartitionWriter {
       RUDDER_ASSIGN(NpyWriter own,
                     create_vector(part_directory(out_, p) / "indptr.npy", at(ids_.book.size(p)) + 1));
       const EdgeIndex before = total;
-      RUDDER_TRY(put(own, 0));
+      const auto put_own = [&](EdgeIndex value) {
+        part_hashes_[p]->update(std::as_bytes(std::span(&value, 1)));
+        return put(own, value);
+      };
+      RUDDER_TRY(put_own(0));
       for (NodeId v = ids_.book.begin(p); v < ids_.book.end(p); ++v) {
         total += csc.degree(ids_.original[at(v)]);
         RUDDER_TRY(put_whole());
-        RUDDER_TRY(put(own, total - before));
+        RUDDER_TRY(put_own(total - before));
       }
       RUDDER_TRY(own.commit());
       edges_.push_back(total - before);
@@ -161,6 +170,7 @@ class PartitionWriter {
         }
         std::sort(row.begin(), row.end());
         hash_.update(bytes_of(row));
+        part_hashes_[p]->update(bytes_of(row));
         RUDDER_TRY(whole.write(bytes_of(row)));
         RUDDER_TRY(own.write(bytes_of(row)));
       }
@@ -233,6 +243,7 @@ class PartitionWriter {
   std::filesystem::path out_;
   const Progress& progress_;
   Sha256 hash_;
+  std::vector<std::unique_ptr<Sha256>> part_hashes_;
   EdgeIndex crossing_ = 0;
   std::vector<PartId> halo_mark_;  ///< the last part that counted this node in its halo
   std::vector<NodeId> halo_;

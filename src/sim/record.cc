@@ -40,7 +40,7 @@ cache::TraceHeader make_header(const graph::PartitionedGraph& graph, const sampl
   header.part_offsets.assign(graph.book().offsets().begin(), graph.book().offsets().end());
   header.indptr.assign(topology.indptr.begin(), topology.indptr.end());
   for (PartId part = 0; part < graph.book().parts(); ++part) {
-    header.halo.push_back(graph::halo_of(topology, graph.book(), part));
+    header.halo.push_back(graph::halo_of(graph.slice(part), graph.meta().nodes));
     header.vip.push_back(
         graph::inclusion_probability(topology, graph.train(part), options.batch, options.fanout));
   }

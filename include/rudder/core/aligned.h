@@ -5,16 +5,19 @@
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace rudder {
 
 /// A block of bytes aligned to a cache line, from 2 MiB on to huge pages, which it asks for. Contents start
-/// uninitialised. Throws std::bad_alloc.
+/// uninitialised. Throws std::bad_alloc, but in allocate().
 class AlignedBytes {
  public:
   AlignedBytes() = default;
   explicit AlignedBytes(std::size_t size);
+  /// Nothing when the memory is not to be had.
+  [[nodiscard]] static std::optional<AlignedBytes> allocate(std::size_t size);
 
   [[nodiscard]] std::byte* data() noexcept { return data_.get(); }
   [[nodiscard]] const std::byte* data() const noexcept { return data_.get(); }

@@ -24,6 +24,8 @@ class MappedFile {
   ~MappedFile();
 
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+  /// Says that the file will be read here and there: nothing is read ahead any more.
+  void advise_random() const noexcept;
 
  private:
   const std::byte* data_ = nullptr;

@@ -36,6 +36,20 @@ struct CscView {
   }
 };
 
+/// The in-edges of a run of nodes, [begin, end()), as the owner of a part holds them. Neighbours may be any
+/// nodes of the graph.
+struct CscSlice {
+  NodeId begin = 0;
+  CscView csc;  ///< node begin + i at i; indptr may begin beyond 0
+
+  [[nodiscard]] NodeId end() const noexcept { return begin + csc.nodes(); }
+  [[nodiscard]] bool owns(NodeId v) const noexcept { return v >= begin && v < end(); }
+  [[nodiscard]] EdgeIndex degree(NodeId v) const noexcept { return csc.degree(v - begin); }
+  [[nodiscard]] std::span<const NodeId> neighbors(NodeId v) const noexcept {
+    return csc.neighbors(v - begin);
+  }
+};
+
 /// Where a graph came from and what making it dropped: key and value as text, in order, written to
 /// `graph.json` under "origin". Keys used by all importers: source, self_loops_dropped, duplicates_dropped,
 /// isolated_nodes_kept, symmetrised.

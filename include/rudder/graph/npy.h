@@ -40,6 +40,8 @@ class NpyArray {
   [[nodiscard]] std::size_t elements() const noexcept { return header_.elements(); }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept;  ///< the elements
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
+  /// Of a mapped file: it will be read here and there.
+  void advise_random() const noexcept { file_.advise_random(); }
 
   /// The elements as T without a copy. An error when the dtype is not T's or the array is not
   /// one-dimensional.
