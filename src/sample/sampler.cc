@@ -4,8 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "rudder/core/rng.h"
-
+#include "sample/draw.h"
 #include "sample/expander.h"
 #include "sample/id_map.h"
 
@@ -14,8 +13,6 @@ namespace {
 
 /// Above this many nodes a dense map (8 bytes a node and sampler) costs more memory than it is worth.
 constexpr NodeId kDenseNodes = NodeId{1} << 26;
-/// Keeps the sampler's streams apart from other uses of the run's seed.
-constexpr std::uint64_t kSamplerDomain = 0x73616d706c657200;  // "sampler"
 
 using AnyExpander = std::variant<Expander<DenseIdMap>, Expander<HashIdMap>>;
 
@@ -45,7 +42,8 @@ NeighborSampler& NeighborSampler::operator=(NeighborSampler&&) noexcept = defaul
 void NeighborSampler::sample(std::span<const NodeId> seeds, BatchKey key, std::uint64_t global_batch,
                              SampledBatch& out) {
   out.key = key;
-  const std::uint64_t stream = stream_key({kSamplerDomain, impl_->seed, key.epoch, global_batch});
+  out.asked = {};
+  const std::uint64_t stream = batch_stream(impl_->seed, key.epoch, global_batch);
   std::visit([&](auto& expander) { expander.expand(seeds, stream, out); }, impl_->expander);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,8 +14,18 @@
 
 #include "rudder/core/machine.h"
 
+#include "sample/owner_sampler.h"
+
 namespace rudder::sample {
 namespace {
+
+/// Samples one batch.
+using Sampler = std::function<Status(std::span<const NodeId>, BatchKey, std::uint64_t, SampledBatch&)>;
+/// Makes one thread's sampler; called by any thread.
+using MakeSampler = std::function<Sampler()>;
+
+/// Batches that wait for owners' answers at the same time at most: a thread each.
+constexpr std::size_t kMostAsking = 16;
 
 using Order = std::shared_ptr<const std::vector<NodeId>>;
 
@@ -53,20 +64,47 @@ class EpochOrders {
 }  // namespace
 
 struct SampleStream::Impl {
-  Impl(graph::CscView graph, const Schedule& batches, StreamOptions choices)
-      : topology(graph), schedule(batches), options(std::move(choices)), orders(batches, options.rank) {
+  Impl(const Schedule& batches, StreamOptions choices)
+      : schedule(batches), options(std::move(choices)), orders(batches, options.rank) {
     RUDDER_CHECK(options.rank < schedule.world(), "a stream's rank is beyond the schedule's world");
     options.ahead = std::max<std::size_t>(options.ahead, 1);
     const std::uint64_t all = std::uint64_t{options.epochs} * schedule.steps_per_epoch();
     total = all - std::min(options.first_step, all);
     ready.resize(options.threads == 0 ? 0 : options.ahead);
+  }
+
+  void start(MakeSampler maker, std::size_t workers) {
+    make_sampler = std::move(maker);
     if (options.threads == 0) {
-      own_sampler.emplace(topology, options.fanout, schedule.seed());
+      own_sampler = make_sampler();
+      return;
     }
-    threads.reserve(options.threads);
-    for (std::size_t i = 0; i < options.threads; ++i) {
+    threads.reserve(workers);
+    for (std::size_t i = 0; i < workers; ++i) {
       threads.emplace_back([this, i] { work(i); });
     }
+  }
+  void start_with(graph::CscView topology) {
+    const auto maker = [this, topology]() -> Sampler {
+      const auto sampler = std::make_shared<NeighborSampler>(topology, options.fanout, schedule.seed());
+      return [sampler](std::span<const NodeId> seeds, BatchKey key, std::uint64_t number, SampledBatch& out) {
+        sampler->sample(seeds, key, number, out);
+        return Status();
+      };
+    };
+    start(maker, options.threads);
+  }
+  void start_with(graph::CscSlice own, NodeId nodes, RemoteNeighbors& neighbors) {
+    remote = &neighbors;
+    turns.emplace(std::max<std::size_t>(options.threads, 1));
+    const auto maker = [this, own, nodes]() -> Sampler {
+      const auto sampler =
+          std::make_shared<OwnerSampler>(own, nodes, options.fanout, schedule.seed(), *remote, *turns);
+      return [sampler](std::span<const NodeId> seeds, BatchKey key, std::uint64_t number, SampledBatch& out) {
+        return sampler->sample(seeds, key, number, out);
+      };
+    };
+    start(maker, std::min(options.ahead, std::max(options.threads, kMostAsking)));
   }
 
   ~Impl() {
@@ -81,6 +119,9 @@ struct SampleStream::Impl {
       const std::lock_guard lock(mutex);
       stopped = true;
     }
+    if (remote != nullptr) {
+      remote->stop();
+    }
     room.notify_all();
     arrived.notify_all();
   }
@@ -91,12 +132,12 @@ struct SampleStream::Impl {
     return {static_cast<std::uint32_t>(step / steps), static_cast<std::uint32_t>(step % steps), options.rank};
   }
 
-  void sample(NeighborSampler& sampler, std::uint64_t step, SampledBatch& out) {
+  [[nodiscard]] Status sample(const Sampler& sampler, std::uint64_t step, SampledBatch& out) {
     const BatchKey key = key_of(step);
     const Order order = orders.get(key.epoch);
     const auto [begin, end] = schedule.range(key.batch, key.rank);
     const std::span<const NodeId> seeds = std::span(*order).subspan(begin, end - begin);
-    sampler.sample(seeds, key, schedule.global_batch(key), out);
+    return sampler(seeds, key, schedule.global_batch(key), out);
   }
 
   /// A spare batch, or an empty one. Call with the lock held.
@@ -111,18 +152,26 @@ struct SampleStream::Impl {
 
   void work(std::size_t index) {
     name_this_thread(fmt::format("sample{}", index));
-    NeighborSampler sampler(topology, options.fanout, schedule.seed());
+    const Sampler sampler = make_sampler();
     std::unique_lock lock(mutex);
     while (true) {
-      room.wait(lock, [&] { return stopped || claimed == total || claimed < delivered + options.ahead; });
-      if (stopped || claimed == total) {
+      room.wait(lock, [&] { return ended() || claimed == total || claimed < delivered + options.ahead; });
+      if (ended() || claimed == total) {
         return;
       }
       const std::uint64_t step = claimed++;
       SampledBatch batch = take_spare();
       lock.unlock();
-      sample(sampler, step, batch);
+      const Status done = sample(sampler, step, batch);
       lock.lock();
+      if (!done.ok()) {
+        if (!failure) {
+          failure = done.error();
+        }
+        room.notify_all();
+        arrived.notify_all();
+        return;
+      }
       std::optional<SampledBatch>& slot = ready[step % options.ahead];
       RUDDER_CHECK(!slot.has_value(), "a batch was sampled before its place was free");
       slot = std::move(batch);
@@ -143,9 +192,9 @@ struct SampleStream::Impl {
       return next_on_this_thread(lock);
     }
     std::optional<SampledBatch>& slot = ready[delivered % options.ahead];
-    const bool woken = arrived.wait_until(lock, deadline.at(), [&] { return stopped || slot.has_value(); });
-    if (stopped) {
-      return cancelled();
+    const bool woken = arrived.wait_until(lock, deadline.at(), [&] { return ended() || slot.has_value(); });
+    if (ended()) {
+      return why_ended();
     }
     if (!woken) {
       const BatchKey key = key_of(delivered);
@@ -164,18 +213,26 @@ struct SampleStream::Impl {
   }
 
   Result<SampledBatch> next_on_this_thread(std::unique_lock<std::mutex>& lock) {
-    if (stopped) {
-      return cancelled();
+    if (ended()) {
+      return why_ended();
     }
     SampledBatch batch = take_spare();
     const std::uint64_t step = delivered++;
     lock.unlock();
-    sample(*own_sampler, step, batch);
+    const Status done = sample(own_sampler, step, batch);
+    if (!done.ok()) {
+      lock.lock();
+      failure = done.error();
+      return why_ended();
+    }
     return batch;
   }
 
-  [[nodiscard]] Error cancelled() const {
-    return {Errc::kCancelled, fmt::format("sampling of rank {} was stopped", options.rank)};
+  // With the lock held.
+  [[nodiscard]] bool ended() const { return stopped || failure.has_value(); }
+  [[nodiscard]] Error why_ended() const {
+    return stopped ? Error{Errc::kCancelled, fmt::format("sampling of rank {} was stopped", options.rank)}
+                   : *failure;
   }
 
   void recycle(SampledBatch batch) {
@@ -185,12 +242,14 @@ struct SampleStream::Impl {
     }
   }
 
-  const graph::CscView topology;
   const Schedule& schedule;
   StreamOptions options;
   EpochOrders orders;
   std::uint64_t total = 0;
-  std::optional<NeighborSampler> own_sampler;  ///< when there are no threads
+  MakeSampler make_sampler;
+  Sampler own_sampler;                ///< when there are no threads
+  RemoteNeighbors* remote = nullptr;  ///< with a part of the structure only
+  std::optional<Turns> turns;         ///< then, too
 
   mutable std::mutex mutex;  ///< guards everything below but the threads
   std::condition_variable room;
@@ -199,13 +258,21 @@ struct SampleStream::Impl {
   std::uint64_t delivered = 0;  ///< steps that next() has returned
   std::size_t waiting = 0;      ///< places of `ready` that are filled
   bool stopped = false;
+  std::optional<Error> failure;                    ///< of a sampler: the stream's end
   std::vector<std::optional<SampledBatch>> ready;  ///< step s waits in place s % ahead
   std::vector<SampledBatch> spares;
   std::vector<std::thread> threads;
 };
 
 SampleStream::SampleStream(graph::CscView topology, const Schedule& schedule, StreamOptions options)
-    : impl_(std::make_unique<Impl>(topology, schedule, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(schedule, std::move(options))) {
+  impl_->start_with(topology);
+}
+SampleStream::SampleStream(graph::CscSlice own, NodeId nodes, RemoteNeighbors& remote,
+                           const Schedule& schedule, StreamOptions options)
+    : impl_(std::make_unique<Impl>(schedule, std::move(options))) {
+  impl_->start_with(own, nodes, remote);
+}
 SampleStream::~SampleStream() = default;
 
 std::uint64_t SampleStream::total() const noexcept {

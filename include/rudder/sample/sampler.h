@@ -9,6 +9,7 @@
 
 #include "rudder/core/ids.h"
 #include "rudder/graph/graph.h"
+#include "rudder/sample/neighbors.h"
 #include "rudder/sample/schedule.h"
 
 namespace rudder::sample {
@@ -30,6 +31,7 @@ struct SampledBatch {
   LocalId seeds = 0;          ///< nodes[0 .. seeds) are the seed nodes
   std::vector<NodeId> nodes;  ///< input nodes of layers[0], distinct, in order of first appearance
   std::vector<Mfg> layers;
+  AskedTraffic asked;  ///< moved for it: nothing with the whole structure here
 };
 
 /// Samples one batch at a time; holds scratch memory (O(nodes) bytes or O(batch)), so use one object a

@@ -10,6 +10,7 @@
 #include "rudder/core/clock.h"
 #include "rudder/core/result.h"
 #include "rudder/graph/graph.h"
+#include "rudder/sample/neighbors.h"
 #include "rudder/sample/sampler.h"
 #include "rudder/sample/schedule.h"
 
@@ -29,11 +30,17 @@ class SampleStream {
  public:
   /// `topology` and `schedule` must outlive the stream.
   SampleStream(graph::CscView topology, const Schedule& schedule, StreamOptions options);
+  /// With the structure of some nodes only, of a graph of `nodes`; all else is asked of `remote`, which the
+  /// stream stops when it is stopped. Up to min(ahead, 16) batches wait for answers at the same time, each on
+  /// a thread of its own; `threads` of those compute at a time.
+  SampleStream(graph::CscSlice own, NodeId nodes, RemoteNeighbors& remote, const Schedule& schedule,
+               StreamOptions options);
   ~SampleStream();
 
   [[nodiscard]] std::uint64_t total() const noexcept;  ///< batches from first_step to the end of the run
   /// The next batch, or an error: kTimeout when the deadline passes (the same batch can be asked for again),
-  /// kCancelled after stop(), kInvalidArgument after total() batches. With threads = 0 nothing is waited for.
+  /// kCancelled after stop(), kInvalidArgument after total() batches, or what an owner's failure is; that one
+  /// stays. With threads = 0 no thread is waited for.
   [[nodiscard]] Result<SampledBatch> next(Deadline deadline);
   /// Gives back a delivered batch, so that a later one reuses its memory. Optional; thread-safe.
   void recycle(SampledBatch batch);
