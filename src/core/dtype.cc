@@ -2,10 +2,7 @@
 #include "rudder/core/dtype.h"
 
 #include <array>
-#include <cstring>
 #include <utility>
-
-#include "rudder/core/check.h"
 
 namespace rudder {
 namespace {
@@ -91,19 +88,6 @@ std::uint16_t f32_to_bf16(float value) noexcept {
     return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
   }
   return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-}
-
-void widen_to_f32(DType type, const std::byte* from, std::size_t count, float* to) noexcept {
-  RUDDER_CHECK(is_feature_type(type), "only f32, f16 and bf16 widen");
-  if (type == DType::kF32) {
-    std::memcpy(to, from, count * sizeof(float));
-    return;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t raw = 0;
-    std::memcpy(&raw, from + 2 * i, 2);
-    to[i] = type == DType::kF16 ? f16_to_f32(raw) : bf16_to_f32(raw);
-  }
 }
 
 }  // namespace rudder
