@@ -41,10 +41,15 @@ inline void fill(Residency& buffer, const std::vector<NodeId>& rows) {
   }
 }
 
-/// In-degree of `row`; 0 when the context has no degrees.
+/// In-degree of `row`; 0 when the context does not know it.
 [[nodiscard]] inline EdgeIndex degree_of(const PolicyContext& context, NodeId row) {
-  const auto at = static_cast<std::size_t>(row);
-  return context.indptr.empty() ? 0 : context.indptr[at + 1] - context.indptr[at];
+  if (!context.indptr.empty()) {
+    const auto at = static_cast<std::size_t>(row);
+    return context.indptr[at + 1] - context.indptr[at];
+  }
+  const auto found = std::lower_bound(context.halo.begin(), context.halo.end(), row);
+  const auto at = static_cast<std::size_t>(found - context.halo.begin());
+  return at < context.halo_degrees.size() && *found == row ? context.halo_degrees[at] : 0;
 }
 
 }  // namespace rudder::cache

@@ -75,8 +75,9 @@ struct PolicyContext {
   NodeId owned_begin = 0;  ///< nodes [owned_begin, owned_end) are the rank's own, all others remote
   NodeId owned_end = 0;
   std::span<const NodeId> halo;       ///< remote one-hop neighbours of the part, ascending
-  std::span<const EdgeIndex> indptr;  ///< of the whole graph: degrees
-  std::span<const float> vip;         ///< inclusion probability by node (graph/vip.h)
+  std::span<const EdgeIndex> indptr;  ///< of the whole graph: degrees; empty when only part of it is here
+  std::span<const std::uint32_t> halo_degrees;  ///< then: parallel to halo, from the owners
+  std::span<const float> vip;                   ///< inclusion probability by node (graph/vip.h)
 };
 
 /// The seed of the policy of a buffer whose owner's nodes begin at `owned_begin`: of its own for each buffer
@@ -132,6 +133,8 @@ struct PolicyInfo {
   bool live = true;        ///< false: needs the whole trace (replay only)
   bool overlapped = true;  ///< false: nothing may be sampled or fetched ahead (none)
   bool needs_vip = false;
+  bool does_without_vip = false;  ///< goes by the halo's degrees where no inclusion probability is to be had
+  bool needs_degrees = false;
   std::unique_ptr<Policy> (*make)(const PolicyContext&, const PolicySettings&) = nullptr;
 };
 

@@ -29,6 +29,7 @@ class Degree final : public Policy {
 PolicyInfo degree_policy() {
   return {.name = "degree",
           .help = "static: the halo nodes of highest degree",
+          .needs_degrees = true,
           .make = [](const PolicyContext& context, const PolicySettings&) -> std::unique_ptr<Policy> {
             return std::make_unique<Degree>(context);
           }};

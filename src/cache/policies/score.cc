@@ -290,6 +290,7 @@ PolicyInfo score_policy() {
   PolicyInfo info;
   info.name = "score";
   info.help = "every few batches, rows not hit for long make room for those missed most";
+  info.needs_degrees = true;  // for the first fill
   info.make = [](const PolicyContext& context, const PolicySettings& settings) -> std::unique_ptr<Policy> {
     return std::make_unique<ScorePolicy>(context, settings, ScoreRules());
   };
