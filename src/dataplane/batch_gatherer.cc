@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rudder/core/gather.h"
+#include "rudder/core/narrow.h"
 
 namespace rudder::dataplane {
 namespace {
@@ -12,11 +13,8 @@ constexpr std::size_t kKeptBatches = 16;
 
 }  // namespace
 
-BatchGatherer::BatchGatherer(std::span<const graph::Part> parts, std::size_t own, std::size_t row_bytes)
-    : row_bytes_(row_bytes),
-      own_(parts[own]),
-      end_(parts.back().begin() + parts.back().size()),
-      rows_(kKeptBatches) {
+BatchGatherer::BatchGatherer(std::span<const graph::Part> parts, std::size_t own, const RowTypes& types)
+    : types_(types), own_(parts[own]), end_(parts.back().begin() + parts.back().size()), rows_(kKeptBatches) {
   for (const graph::Part& part : parts) {
     homes_.push_back({part.begin(), reinterpret_cast<std::uintptr_t>(part.features().data())});
   }
@@ -30,7 +28,7 @@ void BatchGatherer::find_owned(std::span<const NodeId> nodes) {
       --home;
     }
     const auto row = static_cast<std::uintptr_t>(nodes[i] - homes_[home].begin);
-    sources_[i] = reinterpret_cast<const std::byte*>(homes_[home].rows + row * row_bytes_);
+    sources_[i] = reinterpret_cast<const std::byte*>(homes_[home].rows + row * types_.own_bytes());
   }
 }
 
@@ -45,10 +43,19 @@ Batch BatchGatherer::gather(sample::SampledBatch sampled, std::span<const LocalI
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const cache::RowSource place = placed.places[i];
     sources_[positions[i]] =
-        (place.staged ? placed.staging : placed.slots) + std::size_t{place.place} * row_bytes_;
+        (place.staged ? placed.staging : placed.slots) + std::size_t{place.place} * types_.placed_bytes();
   }
-  batch.rows = rows_.take(sampled.nodes.size() * row_bytes_);
-  gather_rows(sources_, row_bytes_, batch.rows.data());
+  batch.rows = rows_.take(sampled.nodes.size() * types_.own_bytes());
+  if (types_.placed == types_.own) {
+    gather_rows(sources_, types_.own_bytes(), batch.rows.data());
+  } else {
+    narrow_.assign(sources_.size(), 0);
+    for (const LocalId position : positions) {
+      narrow_[position] = 1;
+    }
+    gather_widened(sources_, narrow_, types_.placed, types_.columns,
+                   reinterpret_cast<float*>(batch.rows.data()));
+  }
   const LocalId labelled = own_.labels().empty() ? 0 : sampled.seeds;
   batch.labels.reserve(labelled);
   for (LocalId i = 0; i < labelled; ++i) {

@@ -83,6 +83,12 @@ Status check_inputs(const FeedInputs& inputs, const FeedOptions& options) {
   if (options.fanout.empty()) {
     return Error{Errc::kInvalidArgument, "no fan-out given"};
   }
+  if (!inputs.graph.has_topology() && inputs.remote == nullptr) {
+    return Error{
+        Errc::kInvalidArgument,
+        fmt::format("{}: the structure of one part is open, and nobody is there to be asked for the rest",
+                    inputs.graph.directory().string())};
+  }
   return {};
 }
 
@@ -91,8 +97,10 @@ Status check_inputs(const FeedInputs& inputs, const FeedOptions& options) {
 Result<std::unique_ptr<BatchSource>> make_feed(const FeedInputs& inputs, std::unique_ptr<RowSupply> supply,
                                                const FeedOptions& options, Duration deadline) {
   RUDDER_TRY(check_inputs(inputs, options));
-  auto gatherer = std::make_unique<BatchGatherer>(inputs.parts, inputs.rank - inputs.parts.front().id(),
-                                                  inputs.graph.row_bytes());
+  auto gatherer =
+      std::make_unique<BatchGatherer>(inputs.parts, inputs.rank - inputs.parts.front().id(),
+                                      RowTypes{inputs.graph.meta().features, inputs.graph.meta().dtype,
+                                               supply->terms().narrowed.value_or(inputs.graph.meta().dtype)});
   const bool ahead = supply->terms().ahead;
   const std::size_t threads = ahead ? options.threads : 0;
   auto batches =

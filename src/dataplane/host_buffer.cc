@@ -38,13 +38,16 @@ Result<std::unique_ptr<HostBuffer>> HostBuffer::create(const graph::PartitionedG
                                                        const RunShape& run, const BufferOptions& options,
                                                        std::unique_ptr<RowMemory> memory) {
   RUDDER_ASSIGN(const bool ahead, works_ahead(options));
-  const SupplyTerms terms{.policy = options.policy,
-                          .ahead = ahead,
-                          .depth = options.depth,
-                          .slots = options.slots,
-                          .first_part = parts.front(),
-                          .parts = narrow<PartId>(parts.size())};
-  RUDDER_ASSIGN(auto store, RowStore::create(plane, graph.row_bytes(), options.slots, *memory));
+  const SupplyTerms terms{
+      .policy = options.policy,
+      .ahead = ahead,
+      .depth = options.depth,
+      .slots = options.slots,
+      .first_part = parts.front(),
+      .parts = narrow<PartId>(parts.size()),
+      .narrowed = plane.wire_type() == graph.meta().dtype ? std::nullopt : std::optional(plane.wire_type())};
+  const std::size_t row_bytes = graph.meta().features * size_of(plane.wire_type());
+  RUDDER_ASSIGN(auto store, RowStore::create(plane, row_bytes, options.slots, *memory));
   RUDDER_ASSIGN(auto planner, HostPlanner::create(graph, parts, run, options, horizon_of(terms)));
   auto impl = std::make_shared<Impl>(run.steps, terms, BufferFigures(plane.options(), options.slots),
                                      std::move(memory), std::move(store));

@@ -45,29 +45,44 @@ Result<bool> works_ahead(const BufferOptions& options) {
   return info->overlapped;
 }
 
+Result<bool> wants_halo_degrees(const BufferOptions& options) {
+  RUDDER_ASSIGN(const cache::PolicyInfo* const info, live_policy(options));
+  if (info->needs_vip && !info->does_without_vip) {
+    return Error{
+        Errc::kInvalidArgument,
+        fmt::format("policy '{}' goes by inclusion probabilities, which need the whole structure: it "
+                    "works with --topology replicated only",
+                    options.policy)};
+  }
+  return info->needs_degrees || info->does_without_vip;
+}
+
 Result<std::unique_ptr<HostPlanner>> HostPlanner::create(const graph::PartitionedGraph& graph,
                                                          std::span<const PartId> parts, const RunShape& run,
                                                          const BufferOptions& options,
                                                          std::uint32_t horizon) {
   RUDDER_ASSIGN(const cache::PolicyInfo* const policy, live_policy(options));
-  const graph::PartitionBook& book = graph.book();
-  RUDDER_ASSIGN(
-      const graph::PartitionBook host,
-      graph::PartitionBook::create({0, book.begin(parts.front()), book.end(parts.back()), book.nodes()}));
+  const graph::CscSlice own = graph.slice(parts.front(), parts.back());
   std::unique_ptr<HostPlanner> made(new HostPlanner);
-  made->halo_ = graph::halo_of(graph.topology(), host, 1);
-  if (policy->needs_vip) {
-    made->vip_ = host_vip(graph, parts, run);
-  }
+  made->halo_ = graph::halo_of(own, graph.meta().nodes);
+  made->halo_degrees_ = options.halo_degrees;
   cache::PolicyContext context;
+  if (graph.has_topology()) {
+    context.indptr = graph.topology().indptr;
+    if (policy->needs_vip) {
+      made->vip_ = host_vip(graph, parts, run);
+    }
+  } else {
+    RUDDER_TRY(wants_halo_degrees(options));
+  }
   context.capacity = options.slots;
   context.steps = run.steps;
   context.steps_per_epoch = run.steps_per_epoch;
-  context.owned_begin = host.begin(1);
-  context.owned_end = host.end(1);
+  context.owned_begin = own.begin;
+  context.owned_end = own.end();
   context.seed = cache::policy_seed(run.seed, context.owned_begin);
   context.halo = made->halo_;
-  context.indptr = graph.topology().indptr;
+  context.halo_degrees = made->halo_degrees_;
   context.vip = made->vip_;
   made->planner_ =
       std::make_unique<cache::Planner>(policy->make(context, options.settings), options.slots, horizon);

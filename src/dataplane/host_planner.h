@@ -33,8 +33,9 @@ class HostPlanner {
  private:
   HostPlanner() = default;
   std::vector<NodeId> halo_;
+  std::vector<std::uint32_t> halo_degrees_;
   std::vector<float> vip_;
-  std::unique_ptr<cache::Planner> planner_;  ///< looks at the two
+  std::unique_ptr<cache::Planner> planner_;  ///< looks at these
 };
 
 }  // namespace rudder::dataplane

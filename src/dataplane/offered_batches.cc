@@ -25,11 +25,19 @@ sample::StreamOptions stream_options(Rank rank, const FeedOptions& options, std:
   return out;
 }
 
+sample::SampleStream make_stream(const FeedInputs& inputs, const sample::StreamOptions& options) {
+  if (inputs.graph.has_topology()) {
+    return {inputs.graph.topology(), inputs.schedule, options};
+  }
+  return {inputs.graph.slice(inputs.rank), inputs.graph.meta().nodes, *inputs.remote, inputs.schedule,
+          options};
+}
+
 }  // namespace
 
 OfferedBatches::OfferedBatches(const FeedInputs& inputs, const FeedOptions& options, std::size_t threads,
                                std::size_t ahead, NodeId begin, NodeId end, RowSupply& supply)
-    : stream_(inputs.graph.topology(), inputs.schedule, stream_options(inputs.rank, options, threads, ahead)),
+    : stream_(make_stream(inputs, stream_options(inputs.rank, options, threads, ahead))),
       splitter_(begin, end, inputs.graph.book().nodes()),
       supply_(supply),
       on_rows_(options.on_rows) {}

@@ -19,54 +19,19 @@
 
 #include "dataplane/fetcher.h"
 #include "dataplane/handshake.h"
+#include "dataplane/neighbor_client.h"
+#include "dataplane/neighbor_server.h"
+#include "dataplane/plane_setup.h"
 #include "dataplane/sealed_transport.h"
 #include "dataplane/server.h"
 
 namespace rudder::dataplane {
-namespace {
-
-constexpr std::size_t kMaxRequestBytes = std::size_t{64} << 20;
-constexpr std::uint32_t kMaxCredits = 64;
-
-Status check_options(const graph::PartitionedGraph& graph, const PlaneOptions& options) {
-  if (options.rank >= options.world) {
-    return Error{Errc::kInvalidArgument, fmt::format("rank {} of {} ranks", options.rank, options.world)};
-  }
-  if (options.parts_each == 0 || graph.book().parts() != std::uint64_t{options.world} * options.parts_each) {
-    return Error{Errc::kInvalidArgument, fmt::format("{} has {} parts, but there are {} ranks with {} each",
-                                                     graph.directory().string(), graph.book().parts(),
-                                                     options.world, options.parts_each)};
-  }
-  if (options.request_bytes == 0 || options.request_bytes > kMaxRequestBytes) {
-    return Error{Errc::kInvalidArgument, fmt::format("requests of {} bytes; 1 to {} are possible",
-                                                     options.request_bytes, kMaxRequestBytes)};
-  }
-  if (options.credits == 0 || options.credits > kMaxCredits) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{} credits an owner; 1 to {} are possible", options.credits, kMaxCredits)};
-  }
-  return {};
-}
-
-Hello make_hello(const graph::PartitionedGraph& graph, const PlaneOptions& options) {
-  Hello hello;
-  hello.graph_digest = graph.graph_digest();
-  hello.partition_digest = graph.digest();
-  hello.dtype = name_of(graph.meta().dtype);
-  hello.row_bytes = graph.row_bytes();
-  hello.world = options.world;
-  hello.rank = options.rank;
-  hello.host = options.host;
-  return hello;
-}
-
-}  // namespace
-
 class Plane::Impl final : public transport::Receiver {
  public:
   Impl(const graph::PartitionedGraph& graph, std::unique_ptr<transport::Transport> transport,
        PlaneOptions options)
       : options_(std::move(options)),
+        meta_(graph.meta()),
         names_(options_.world),
         handshake_(make_hello(graph, options_), options_.secret, names_),
         complained_of_(options_.world),
@@ -75,11 +40,18 @@ class Plane::Impl final : public transport::Receiver {
         transport_(std::move(transport)),
         sealed_(*transport_, handshake_, options_.world),
         fetcher_(book_, options_, names_, sealed_, pools_),
-        server_(book_.begin(options_.rank), book_.end(options_.rank), options_.deadline / 2, sealed_,
-                pools_) {}
+        server_(book_.begin(options_.rank), book_.end(options_.rank), options_.deadline / 2, sealed_, pools_),
+        asker_(book_, graph.meta().max_degree, options_, names_, sealed_, pools_),
+        drawer_(own_slice(graph, options_), options_.world, sealed_, pools_) {
+    if (!graph.has_topology() && book_.size(options_.rank) > 0) {
+      degrees_ = degrees_of(graph.slice(options_.rank));
+      server_.publish(kDegreeTable, {std::as_bytes(std::span(degrees_))}, sizeof(std::uint32_t));
+    }
+  }
   ~Impl() override {
     server_.stop();
-    fetcher_.cancel(Error{Errc::kCancelled, "the data plane was shut down"});
+    drawer_.stop();
+    cancel(Error{Errc::kCancelled, "the data plane was shut down"});
     // No callback runs after this; the pools are still there for what it gives back. Not reset(), which would
     // clear the pointer first, while callbacks may still be sending through it.
     std::default_delete<transport::Transport>()(transport_.get());
@@ -96,6 +68,16 @@ class Plane::Impl final : public transport::Receiver {
   [[nodiscard]] const PlaneOptions& options() const { return options_; }
   [[nodiscard]] Fetcher& fetcher() { return fetcher_; }
   [[nodiscard]] Server& server() { return server_; }
+  [[nodiscard]] DType wire_type() const { return options_.wire.value_or(meta_.dtype); }
+  void publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes) {
+    const bool narrowed = table == 0 && wire_type() != meta_.dtype;
+    server_.publish(table, std::move(runs), row_bytes, narrowed ? options_.wire : std::nullopt);
+  }
+  [[nodiscard]] NeighborClient& asker() { return asker_; }
+  void cancel(const Error& error) {
+    fetcher_.cancel(error);
+    asker_.cancel(error);
+  }
   [[nodiscard]] transport::TransportCounters counters() const { return transport_->counters(); }
   [[nodiscard]] std::uint64_t discarded() const { return discarded_.load(std::memory_order_relaxed); }
 
@@ -117,6 +99,7 @@ class Plane::Impl final : public transport::Receiver {
   void discard() { discarded_.fetch_add(1, std::memory_order_relaxed); }
 
   const PlaneOptions options_;
+  const graph::GraphMeta& meta_;
   Pools pools_;
   PeerNames names_;
   Handshake handshake_;
@@ -136,6 +119,9 @@ class Plane::Impl final : public transport::Receiver {
   SealedTransport sealed_;
   Fetcher fetcher_;
   Server server_;
+  NeighborClient asker_;
+  NeighborServer drawer_;
+  std::vector<std::uint32_t> degrees_;  ///< of owned nodes, for kDegreeTable
 };
 
 Status Plane::Impl::meet(transport::Rendezvous& rendezvous) {
@@ -201,7 +187,15 @@ AlignedBytes Plane::Impl::take_arrived(std::span<const std::byte> body) {
 std::size_t Plane::Impl::body_limit(Rank from, const FrameHeader& header, std::size_t body_bytes) {
   switch (header.type) {
     case FrameType::kRefused:
+    case FrameType::kAskRefused:
       return kMaxReasonBytes;
+    case FrameType::kAsk: {
+      const std::size_t limit = drawer_.max_body_bytes(header.rows);
+      if (body_bytes > limit && sealed_.owe(from)) {
+        drawer_.refuse(from, header, fmt::format("{} bytes to ask about {} nodes", body_bytes, header.rows));
+      }
+      return limit;
+    }
     case FrameType::kPull: {
       const std::size_t limit = server_.max_id_bytes(header.rows);
       if (body_bytes > limit && sealed_.owe(from)) {
@@ -225,6 +219,8 @@ std::byte* Plane::Impl::landing(Rank from, std::span<const std::byte> header, st
   } else if (decoded.ok()) {
     if (decoded.value().type == FrameType::kRows) {
       address = fetcher_.landing(from, decoded.value(), body_bytes);
+    } else if (decoded.value().type == FrameType::kDrawn) {
+      address = asker_.landing(from, decoded.value(), body_bytes);
     } else if (body_bytes <= body_limit(from, decoded.value(), body_bytes)) {
       address = land(from, body_bytes);
     }
@@ -265,7 +261,8 @@ void Plane::Impl::received(Rank from, std::span<const std::byte> header, std::sp
 }
 
 void Plane::Impl::handle(Rank from, const FrameHeader& header, std::span<std::byte> body) {
-  const bool asks = header.type == FrameType::kPull || header.type == FrameType::kPing;
+  const bool asks =
+      header.type == FrameType::kPull || header.type == FrameType::kPing || header.type == FrameType::kAsk;
   if (asks && !sealed_.owe(from)) {
     complain(from, Error{Errc::kPeer, fmt::format("it asks while {} of its requests are unanswered",
                                                   SealedTransport::kMaxOwed)});
@@ -287,14 +284,25 @@ void Plane::Impl::handle(Rank from, const FrameHeader& header, std::span<std::by
       }
       server_.enqueue(PullRequest{from, header, take_arrived(body), body.size()});
       return;
-    case FrameType::kRefused: {
-      std::string reason;
-      for (const std::byte b : body) {
-        const auto c = static_cast<char>(b);
-        reason += c >= ' ' && c <= '~' ? c : '?';
+    case FrameType::kDrawn:
+      if (body.empty() ? asker_.landing(from, header, 0) == nullptr
+                       : !asker_.received(from, header, body.size())) {
+        discard();
       }
+      return;
+    case FrameType::kAsk:
+      if (body.empty()) {
+        drawer_.refuse(from, header, "an ask without nodes");
+        return;
+      }
+      drawer_.enqueue(AskRequest{from, header, take_arrived(body), body.size()});
+      return;
+    case FrameType::kRefused:
+    case FrameType::kAskRefused: {
+      const std::string reason = printable(body);
       pools_.small.give(take_arrived(body));
-      if (!fetcher_.refused(from, header, reason)) {
+      if (header.type == FrameType::kRefused ? !fetcher_.refused(from, header, reason)
+                                             : !asker_.refused(from, header, reason)) {
         discard();
       }
       return;
@@ -317,6 +325,7 @@ void Plane::Impl::peer_failed(Rank peer, const Error& error) {
   std::erase_if(arriving_, [&](const Arriving& a) { return a.from == peer; });
   handshake_.lost(peer, error);
   fetcher_.peer_failed(peer, error);
+  asker_.peer_failed(peer, error);
   const std::lock_guard lock(pong_mutex_);
   pong_.notify_all();
 }
@@ -366,7 +375,7 @@ Result<std::unique_ptr<Plane>> Plane::create(const graph::PartitionedGraph& grap
 }
 
 void Plane::publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes) {
-  impl_->server().publish(table, std::move(runs), row_bytes);
+  impl_->publish(table, std::move(runs), row_bytes);
 }
 void Plane::withdraw(std::uint8_t table) {
   impl_->server().withdraw(table);
@@ -384,11 +393,20 @@ void Plane::abandon(const std::shared_ptr<Ticket>& ticket) {
 std::vector<std::string> Plane::find_failed_peers(Duration patience) {
   return impl_->find_failed_peers(patience);
 }
+std::unique_ptr<sample::RemoteNeighbors> Plane::remote_neighbors() {
+  return make_remote_neighbors(impl_->asker());
+}
 void Plane::cancel(const Error& error) {
-  impl_->fetcher().cancel(error);
+  impl_->cancel(error);
 }
 transport::TransportCounters Plane::counters() const {
   return impl_->counters();
+}
+DType Plane::wire_type() const noexcept {
+  return impl_->wire_type();
+}
+NarrowingError Plane::narrowing_error() const {
+  return impl_->server().narrowing_error();
 }
 std::uint64_t Plane::discarded_frames() const {
   return impl_->discarded();

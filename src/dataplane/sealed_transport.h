@@ -21,7 +21,8 @@ namespace rudder::dataplane {
 /// that a peer is owed, so that one that asks and asks and takes no answer cannot fill the memory.
 class SealedTransport final : public transport::Transport {
  public:
-  /// Answers that one peer is owed at most; honest ones have up to 64 credits, and pings now and then.
+  /// Answers that one peer is owed at most; honest ones have up to 64 credits for rows and 16 for
+  /// neighbours, and pings now and then.
   static constexpr std::uint32_t kMaxOwed = 256;
 
   SealedTransport(transport::Transport& beneath, const Handshake& handshake, Rank world)
@@ -65,7 +66,8 @@ class SealedTransport final : public transport::Transport {
 
  private:
   static bool is_answer(FrameType type) {
-    return type == FrameType::kRows || type == FrameType::kRefused || type == FrameType::kPong;
+    return type == FrameType::kRows || type == FrameType::kRefused || type == FrameType::kPong ||
+           type == FrameType::kDrawn || type == FrameType::kAskRefused;
   }
 
   std::vector<std::atomic<std::uint32_t>> owed_;  ///< by rank: requests whose answers have not left

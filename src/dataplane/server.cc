@@ -57,8 +57,8 @@ void Server::replace(std::uint8_t table, Table with) {
   work_.notify_all();
 }
 
-void Server::publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs,
-                     std::size_t row_bytes) {
+void Server::publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes,
+                     std::optional<DType> narrow) {
   std::size_t bytes = 0;
   for (const auto run : runs) {
     RUDDER_CHECK(row_bytes > 0 && run.size() % row_bytes == 0, "a run holds whole rows");
@@ -66,7 +66,12 @@ void Server::publish(std::uint8_t table, std::vector<std::span<const std::byte>>
   }
   RUDDER_CHECK(row_bytes > 0 && bytes == static_cast<std::size_t>(end_ - begin_) * row_bytes,
                "a table holds one row for each owned node");
-  replace(table, Table{std::move(runs), row_bytes});
+  replace(table, Table{std::move(runs), row_bytes, narrow});
+}
+
+NarrowingError Server::narrowing_error() const {
+  const std::lock_guard lock(error_mutex_);
+  return error_;
 }
 
 void Server::withdraw(std::uint8_t table) {
@@ -82,7 +87,7 @@ void Server::enqueue(PullRequest request) {
     const std::lock_guard lock(mutex_);
     const Table& table = tables_[request.header.table];
     if (queue_.empty() && !stopping_ && table.row_bytes != 0 &&
-        request.header.rows * table.row_bytes <= kInlineBytes) {
+        request.header.rows * table.sent_bytes() <= kInlineBytes) {
       serve(request, table, inline_positions_);  // under the lock: the table can't be withdrawn meanwhile
       return;
     }
@@ -153,23 +158,6 @@ void Server::run() {
   }
 }
 
-/// Rows at ascending positions, which are used up, of a table's runs.
-void Server::gather(const Table& table, std::span<NodeId> positions, std::byte* out) {
-  NodeId before = 0;
-  for (const auto run : table.runs) {
-    const auto rows = static_cast<NodeId>(run.size() / table.row_bytes);
-    const auto end = std::ranges::lower_bound(positions, before + rows);
-    const auto here = positions.first(static_cast<std::size_t>(end - positions.begin()));
-    for (NodeId& position : here) {
-      position -= before;
-    }
-    gather_rows(run, table.row_bytes, here, out);
-    out += here.size() * table.row_bytes;
-    positions = positions.subspan(here.size());
-    before += rows;
-  }
-}
-
 void Server::serve(PullRequest& request, const Table& table, std::vector<NodeId>& positions) {
   const FrameHeader& asked = request.header;
   const Status decoded =
@@ -179,19 +167,54 @@ void Server::serve(PullRequest& request, const Table& table, std::vector<NodeId>
     refuse(request.from, asked, decoded.error().message);
     return;
   }
-  const std::size_t bytes = positions.size() * table.row_bytes;
+  const std::size_t bytes = positions.size() * table.sent_bytes();
   if (positions.size() > 1 && bytes > kMaxReplyBytes) {
     refuse(request.from, asked,
            fmt::format("{} rows of {} bytes exceed the limit of an answer, {} bytes", positions.size(),
-                       table.row_bytes, kMaxReplyBytes));
+                       table.sent_bytes(), kMaxReplyBytes));
     return;
   }
   AlignedBytes body = pools_.rows.take(bytes);
-  gather(table, positions, body.data());
+  if (const Status filled = fill(table, positions, body.data()); !filled.ok()) {
+    pools_.rows.give(std::move(body));
+    refuse(request.from, asked, filled.error().message);
+    return;
+  }
   std::array<std::byte, kFrameHeaderBytes> header{};
   encode_header({FrameType::kRows, asked.table, asked.rows, asked.request}, header);
   transport_.send(request.from, header, std::move(body), bytes,
                   [this](AlignedBytes block) { pools_.rows.give(std::move(block)); });
+}
+
+Status Server::fill(const Table& table, std::span<NodeId> positions, std::byte* out) {
+  NarrowingError error;
+  NodeId before = 0;
+  for (const auto run : table.runs) {
+    const auto rows = static_cast<NodeId>(run.size() / table.row_bytes);
+    const auto end = std::ranges::lower_bound(positions, before + rows);
+    const auto here = positions.first(static_cast<std::size_t>(end - positions.begin()));
+    for (NodeId& position : here) {
+      position -= before;
+    }
+    if (table.narrow) {
+      const std::span values(reinterpret_cast<const float*>(run.data()), run.size() / sizeof(float));
+      const auto unfit =
+          gather_narrowed(values, table.row_bytes / sizeof(float), here, *table.narrow, out, error);
+      if (unfit) {
+        return Error{Errc::kInvalidData,
+                     fmt::format("a feature of node {} does not fit {}; use a wider --wire",
+                                 begin_ + before + here[*unfit], name_of(*table.narrow))};
+      }
+    } else {
+      gather_rows(run, table.row_bytes, here, out);
+    }
+    out += here.size() * table.sent_bytes();
+    positions = positions.subspan(here.size());
+    before += rows;
+  }
+  const std::lock_guard lock(error_mutex_);
+  error_ += error;
+  return {};
 }
 
 }  // namespace rudder::dataplane

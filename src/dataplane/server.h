@@ -16,7 +16,9 @@
 
 #include "rudder/core/aligned.h"
 #include "rudder/core/clock.h"
+#include "rudder/core/dtype.h"
 #include "rudder/core/ids.h"
+#include "rudder/core/narrow.h"
 #include "rudder/core/result.h"
 #include "rudder/dataplane/wire.h"
 #include "rudder/transport/transport.h"
@@ -51,8 +53,13 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  void publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes);
+  /// With `narrow` (f16 or bf16) the rows are f32 and are sent as that: narrowed while they are gathered. A
+  /// request for a row that does not fit is refused, with the node's name.
+  void publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes,
+               std::optional<DType> narrow = std::nullopt);
   void withdraw(std::uint8_t table);
+  /// Of all rows that were narrowed and sent.
+  [[nodiscard]] NarrowingError narrowing_error() const;
   /// Bytes of ids that a request for `rows` rows may have; 0 when no request may ask for that many.
   [[nodiscard]] std::size_t max_id_bytes(std::uint32_t rows) const noexcept;
   /// Queues a request, or answers a small one. Doesn't block for longer than gathering kInlineBytes takes.
@@ -65,7 +72,12 @@ class Server {
  private:
   struct Table {
     std::vector<std::span<const std::byte>> runs;  ///< one after another in id order
-    std::size_t row_bytes = 0;
+    std::size_t row_bytes = 0;                     ///< of these
+    std::optional<DType> narrow = std::nullopt;    ///< rows are f32 and sent as this
+
+    [[nodiscard]] std::size_t sent_bytes() const {
+      return narrow ? row_bytes / sizeof(float) * size_of(*narrow) : row_bytes;
+    }
   };
   struct Parked {
     PullRequest request;
@@ -75,7 +87,8 @@ class Server {
   void run();
   [[nodiscard]] std::optional<PullRequest> next(std::unique_lock<std::mutex>& lock);
   void serve(PullRequest& request, const Table& table, std::vector<NodeId>& positions);
-  static void gather(const Table& table, std::span<NodeId> positions, std::byte* out);
+  /// Rows at ascending positions, which are used up, of the table's runs.
+  [[nodiscard]] Status fill(const Table& table, std::span<NodeId> positions, std::byte* out);
   void refuse_expired(std::unique_lock<std::mutex>& lock);
   void replace(std::uint8_t table, Table with);
 
@@ -84,6 +97,9 @@ class Server {
   const Duration patience_;
   transport::Transport& transport_;
   Pools& pools_;
+
+  mutable std::mutex error_mutex_;
+  NarrowingError error_;
 
   std::mutex mutex_;
   std::condition_variable work_;     ///< something to do for the thread

@@ -10,6 +10,8 @@
 
 #include "rudder/core/check.h"
 
+#include "dataplane/leb128.h"
+
 namespace rudder::dataplane {
 namespace {
 
@@ -91,30 +93,6 @@ Status differ(std::string_view field, const T& theirs, const T& mine) {
   return Error{Errc::kPeer, fmt::format("{} '{}' there, '{}' here", field, theirs, mine)};
 }
 
-void put_leb128(std::uint64_t value, std::vector<std::byte>& out) {
-  while (value >= 0x80) {
-    out.push_back(static_cast<std::byte>((value & 0x7f) | 0x80));
-    value >>= 7;
-  }
-  out.push_back(static_cast<std::byte>(value));
-}
-
-/// Reads one number of at most 63 bits in its shortest form; false leaves `at` unspecified.
-bool get_leb128(std::span<const std::byte> bytes, std::size_t& at, std::uint64_t& value) noexcept {
-  value = 0;
-  for (std::size_t i = 0; i < kMaxIdBytes; ++i) {
-    if (at == bytes.size()) {
-      return false;
-    }
-    const auto byte = std::to_integer<std::uint64_t>(bytes[at++]);
-    value |= (byte & 0x7f) << (7 * i);
-    if (byte < 0x80) {
-      return byte != 0 || i == 0;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 std::vector<std::byte> encode_hello(const Hello& hello) {
@@ -129,6 +107,8 @@ std::vector<std::byte> encode_hello(const Hello& hello) {
   put_string(out, hello.dtype);
   put_string(out, hello.host);
   out.insert(out.end(), hello.nonce.begin(), hello.nonce.end());
+  put_string(out, hello.wire);
+  put_string(out, hello.topology);
   return out;
 }
 
@@ -158,6 +138,8 @@ Result<Hello> decode_hello(std::span<const std::byte> body) {
   hello.dtype = fields.text();
   hello.host = fields.text();
   const auto nonce = fields.take(hello.nonce.size());
+  hello.wire = fields.text();
+  hello.topology = fields.text();
   if (!fields.ok()) {
     return Error{Errc::kInvalidData, fmt::format("hello cut short at {} bytes", body.size())};
   }
@@ -189,6 +171,12 @@ Status check_agreement(const Hello& mine, const Hello& theirs) {
   }
   if (mine.row_bytes != theirs.row_bytes) {
     return differ("bytes of a row", theirs.row_bytes, mine.row_bytes);
+  }
+  if (mine.wire != theirs.wire) {
+    return differ("type of features on the wire", theirs.wire, mine.wire);
+  }
+  if (mine.topology != theirs.topology) {
+    return differ("topology", theirs.topology, mine.topology);
   }
   return {};
 }
@@ -237,7 +225,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte> header) {
   }
   const auto type = std::to_integer<std::uint8_t>(header[0]);
   if (type < static_cast<std::uint8_t>(FrameType::kPull) ||
-      type > static_cast<std::uint8_t>(FrameType::kPong)) {
+      type > static_cast<std::uint8_t>(FrameType::kAskRefused)) {
     return Error{Errc::kInvalidData, fmt::format("frame type {}", type)};
   }
   if (header[2] != std::byte{0} || header[3] != std::byte{0}) {

@@ -55,7 +55,7 @@ class Reference {
   void count(const graph::PartitionedGraph& graph, const sample::Schedule& schedule, Rank rank,
              const RunOptions& options) {
     const auto& book = graph.book();
-    const auto halo = graph::halo_of(graph.topology(), book, rank);
+    const auto halo = graph::halo_of(graph.slice(rank), graph.meta().nodes);
     const auto vip =
         graph::inclusion_probability(graph.topology(), graph.train(rank), options.batch, options.fanout);
     cache::PolicyContext context;
@@ -173,7 +173,7 @@ class FeedTest : public testing::Test {
     }
   }
   [[nodiscard]] std::vector<SlotId> buffer_sizes() const {
-    const auto halo = graph::halo_of(graph_.graph().topology(), graph_.graph().book(), 0).size();
+    const auto halo = graph::halo_of(graph_.graph().slice(0), graph_.graph().meta().nodes).size();
     return {0, 3, static_cast<SlotId>(halo / 10), static_cast<SlotId>(halo + 100)};
   }
   void run_every_policy_and_size() {

@@ -45,6 +45,8 @@ class LonePlane : public testing::Test {
     hello.world = 2;
     hello.rank = 1;
     hello.host = "there";
+    hello.wire = "f32";
+    hello.topology = "replicated";
     return hello;
   }
   Status meet(std::vector<std::byte> greeting) {
@@ -112,6 +114,10 @@ TEST_F(LonePlane, NamesEveryDisagreement) {
             "rank 1 (host there) disagrees: feature type 'f16' there, 'f32' here");
   EXPECT_EQ(message([](Hello& h) { h.row_bytes = 1; }),
             "rank 1 (host there) disagrees: bytes of a row '1' there, '28' here");
+  EXPECT_EQ(message([](Hello& h) { h.wire = "f16"; }),
+            "rank 1 (host there) disagrees: type of features on the wire 'f16' there, 'f32' here");
+  EXPECT_EQ(message([](Hello& h) { h.topology = "owner"; }),
+            "rank 1 (host there) disagrees: topology 'owner' there, 'replicated' here");
   EXPECT_EQ(message([](Hello& h) { h.world = 3; }),
             "rank 1 (host there) disagrees: number of ranks '3' there, '2' here");
   EXPECT_EQ(message([](Hello& h) { h.rank = 0; }), "rank 1 (host there) disagrees: rank '0' there, '1' here");

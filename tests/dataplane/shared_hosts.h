@@ -172,7 +172,7 @@ inline cache::Counts planned_counts(const Hosts& hosts, PartId first, PartId las
   std::set<NodeId> halo;
   std::vector<double> absent(static_cast<std::size_t>(graph.book().nodes()), 1.0);
   for (PartId part = first; part <= last; ++part) {
-    for (const NodeId v : graph::halo_of(graph.topology(), graph.book(), part)) {
+    for (const NodeId v : graph::halo_of(graph.slice(part), graph.meta().nodes)) {
       if (v < graph.book().begin(first) || v >= graph.book().end(last)) {
         halo.insert(v);
       }

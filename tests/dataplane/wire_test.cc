@@ -36,6 +36,8 @@ Hello some_hello() {
   hello.rank = 3;
   hello.host = "node17";
   hello.nonce.fill(std::byte{0x5a});
+  hello.wire = "bf16";
+  hello.topology = "owner";
   return hello;
 }
 
@@ -161,7 +163,7 @@ TEST(WireHeader, RefusesOtherSizesTypesAndReservedBytes) {
   }
   for (unsigned type = 0; type < 256; ++type) {
     bytes[0] = static_cast<std::byte>(type);
-    EXPECT_EQ(decode_header(std::span(bytes).first(kFrameHeaderBytes)).ok(), type >= 2 && type <= 6) << type;
+    EXPECT_EQ(decode_header(std::span(bytes).first(kFrameHeaderBytes)).ok(), type >= 2 && type <= 9) << type;
   }
   bytes[0] = std::byte{2};
   bytes[3] = std::byte{1};
@@ -237,6 +239,9 @@ TEST(WireHello, DisagreementsNameTheFieldAndBothValues) {
             "partition digest 'y' there, '" + mine.partition_digest + "' here");
   EXPECT_EQ(message([](Hello& h) { h.dtype = "f16"; }), "feature type 'f16' there, 'f32' here");
   EXPECT_EQ(message([](Hello& h) { h.row_bytes = 8; }), "bytes of a row '8' there, '400' here");
+  EXPECT_EQ(message([](Hello& h) { h.wire = "f16"; }),
+            "type of features on the wire 'f16' there, 'bf16' here");
+  EXPECT_EQ(message([](Hello& h) { h.topology = "x"; }), "topology 'x' there, 'owner' here");
   EXPECT_EQ(message([](Hello& h) { h.world = 2; }), "number of ranks '2' there, '4' here");
 }
 

@@ -66,6 +66,8 @@ struct FeedInputs {
   std::span<const graph::Part> parts;  ///< of this host, one after another
   const sample::Schedule& schedule;
   Rank rank = 0;  ///< whose part is one of `parts`
+  /// Whom to ask for structure that `graph` does not have. The feed stops it.
+  sample::RemoteNeighbors* remote = nullptr;
 };
 
 /// Batches of one rank out of a buffer's rows. The supply was made for the batches that `options` say. Owns

@@ -5,16 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "rudder/core/clock.h"
+#include "rudder/core/dtype.h"
 #include "rudder/core/ids.h"
+#include "rudder/core/narrow.h"
 #include "rudder/core/result.h"
 #include "rudder/core/secret.h"
 #include "rudder/graph/partition.h"
 #include "rudder/metrics/registry.h"
+#include "rudder/sample/neighbors.h"
 #include "rudder/transport/rendezvous.h"
 #include "rudder/transport/transport.h"
 
@@ -30,6 +34,8 @@ struct PlaneOptions {
   /// moved 1.1 to 1.2 times the bytes of 256 KiB a second.
   std::size_t request_bytes = std::size_t{1} << 20;
   std::uint32_t credits = 4;  ///< requests in flight an owner; at most 64
+  /// f16 or bf16: f32 features (table 0) are sent as this. Nothing: as they are.
+  std::optional<DType> wire = std::nullopt;
   std::string session =
       "dataplane";  ///< prefix of the rendezvous keys; one of its own for each plane of a run
   /// What all ranks of the run know: they prove it to each other, and take frames from nobody else. Unless
@@ -57,8 +63,13 @@ struct Transfer {
 /// A started pull.
 class Ticket;
 
-/// Serves published tables and pulls from peers. Thread-safe. Owns a server thread; the transport owns the
-/// progress thread. In-flight requests an owner are bounded by credits; more are queued in order.
+/// The table of each owned node's in-degree without self-loops, a u32, which planes publish themselves when
+/// their graphs have the structure of one part only.
+inline constexpr std::uint8_t kDegreeTable = 255;
+
+/// Serves published tables and pulls from peers; draws neighbours of owned nodes for them. Thread-safe. Owns
+/// a thread for rows and one for neighbours; the transport owns the progress thread. In-flight requests an
+/// owner are bounded by credits; more are queued in order.
 ///
 /// Every pull request gets exactly one answer: its rows, or a refusal with the reason. A request for a table
 /// that is not published (yet) waits for it during half of the deadline, since ranks reach a step at
@@ -78,8 +89,9 @@ class Plane {
   Plane& operator=(const Plane&) = delete;
 
   /// Offers rows of the owned nodes (in id order, `row_bytes` each, in one or more runs, memory kept alive by
-  /// the caller until withdrawn or destroyed) as `table`. Table 0 is the features. Republishing replaces.
-  /// Both functions wait for the request that is being served from the table.
+  /// the caller until withdrawn or destroyed) as `table`. Table 0 is the features, which options.wire may
+  /// narrow on their way. Republishing replaces. Both functions wait for the request that is being served
+  /// from the table.
   void publish(std::uint8_t table, std::vector<std::span<const std::byte>> runs, std::size_t row_bytes);
   void publish(std::uint8_t table, std::span<const std::byte> rows, std::size_t row_bytes) {
     publish(table, std::vector{rows}, row_bytes);
@@ -103,12 +115,21 @@ class Plane {
   /// Stops a pull: what was not asked for yet is dropped, wait() returns kCancelled.
   void abandon(const std::shared_ptr<Ticket>& ticket);
 
+  /// Asks the owners of remote nodes for drawn neighbours, one request an owner (several beyond 65,536
+  /// nodes). Waits end at most options.deadline beyond the last answer of an owner that still owes one. Each
+  /// object is stopped for itself; all are destroyed before the plane.
+  [[nodiscard]] std::unique_ptr<sample::RemoteNeighbors> remote_neighbors();
+
   /// Peers known to be dead, or that do not answer a ping within `patience`: "rank 2 (host b): connection
   /// reset".
   [[nodiscard]] std::vector<std::string> find_failed_peers(Duration patience);
   /// Fails all waits, now and later, with `error`.
   void cancel(const Error& error);
   [[nodiscard]] transport::TransportCounters counters() const;
+  /// The type of table 0's rows as they arrive here.
+  [[nodiscard]] DType wire_type() const noexcept;
+  /// Of the rows that this rank narrowed and sent.
+  [[nodiscard]] NarrowingError narrowing_error() const;
   /// Frames that were discarded because they matched nothing expected: malformed, foreign, or answers to
   /// abandoned pulls.
   [[nodiscard]] std::uint64_t discarded_frames() const;

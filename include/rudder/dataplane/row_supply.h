@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "rudder/cache/planner.h"
 #include "rudder/cache/policy.h"
+#include "rudder/core/dtype.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
 #include "rudder/dataplane/plane.h"
@@ -21,6 +23,9 @@ struct BufferOptions {
   cache::PolicySettings settings;
   SlotId slots = 0;         ///< buffer size in rows
   std::uint32_t depth = 4;  ///< batches asked for, fetched or gathered ahead of the one in training
+  /// Parallel to the halo, from the owners: for policies that go by degree (wants_halo_degrees) where the
+  /// graph has the structure of one part only.
+  std::vector<std::uint32_t> halo_degrees = {};
 };
 
 /// Whether the policy allows that batches are sampled and rows moved ahead of need (`none` does not). An
@@ -35,6 +40,9 @@ struct RunShape {
   std::size_t batch = 512;  ///< seeds a step of one trainer
   std::vector<int> fanout;
 };
+/// Whether the policy goes by BufferOptions::halo_degrees where the whole structure isn't here. Errors as
+/// works_ahead(), and for a policy that cannot do without the whole structure.
+[[nodiscard]] Result<bool> wants_halo_degrees(const BufferOptions& options);
 
 /// What the trainers of a host share a buffer under.
 struct SupplyTerms {
@@ -44,6 +52,7 @@ struct SupplyTerms {
   SlotId slots = 0;
   PartId first_part = 0;  ///< the host's trainers train parts [first_part, first_part + parts)
   PartId parts = 1;
+  std::optional<DType> narrowed = std::nullopt;  ///< type of the placed rows; nothing: the graph's
 };
 
 class RowBlock;

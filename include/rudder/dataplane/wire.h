@@ -18,7 +18,17 @@ namespace rudder::dataplane {
 
 inline constexpr std::uint32_t kProtocolVersion = 2;
 
-enum class FrameType : std::uint8_t { kHello = 1, kPull = 2, kRows = 3, kRefused = 4, kPing = 5, kPong = 6 };
+enum class FrameType : std::uint8_t {
+  kHello = 1,
+  kPull = 2,
+  kRows = 3,
+  kRefused = 4,
+  kPing = 5,
+  kPong = 6,
+  kAsk = 7,  ///< this one and those after it: sample_wire.h
+  kDrawn = 8,
+  kAskRefused = 9
+};
 
 /// A challenge: the other end must prove that it knows the run's secret now, not that somebody once did.
 using Nonce = std::array<std::byte, 32>;
@@ -34,6 +44,8 @@ struct Hello {
   std::uint32_t rank = 0;
   std::string host;
   Nonce nonce{};
+  std::string wire;      ///< type of the features as they travel
+  std::string topology;  ///< replicated, or owner: whether ranks ask each other for structure
 };
 
 /// The header of a hello message, and the first bytes of its body; the body's protocol number follows. These
