@@ -43,7 +43,12 @@ Json train_json(const train::TrainResult& result) {
           {"best_val_accuracy", result.best_epoch ? Json(result.best_val_accuracy) : Json()},
           {"stopped_early", result.stopped_early},
           {"loss_digest", result.loss_digest},
-          {"peak_rss_bytes", result.peak_rss_bytes}};
+          {"peak_rss_bytes", result.peak_rss_bytes},
+          {"wire",
+           {{"type", result.wire.type},
+            {"largest_absolute_error", result.wire.largest_absolute},
+            {"largest_relative_error", result.wire.largest_relative},
+            {"root_mean_square_error", result.wire.root_mean_square}}}};
 }
 
 Status write_run_result(const std::filesystem::path& run, const train::TrainResult& result) {
@@ -99,6 +104,11 @@ Result<train::TrainResult> read_run_result(const std::filesystem::path& run) {
     object.at("loss_digest").get_to(result.loss_digest);
     object.at("model_digest").get_to(result.model_digest);
     object.at("peak_rss_bytes").get_to(result.peak_rss_bytes);
+    const Json& wire = object.at("wire");
+    wire.at("type").get_to(result.wire.type);
+    wire.at("largest_absolute_error").get_to(result.wire.largest_absolute);
+    wire.at("largest_relative_error").get_to(result.wire.largest_relative);
+    wire.at("root_mean_square_error").get_to(result.wire.root_mean_square);
     object.at("blas").get_to(result.blas);
     return result;
   } catch (const Json::exception& error) {

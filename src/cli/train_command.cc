@@ -42,6 +42,16 @@ class Train final : public Command {
                                      "Batches whose gradients make one optimizer step; steps count these");
     add_policy_settings(options(), train_.settings);
     add_pipeline_options(options(), train_);
+    options().choice(
+        "topology", train_.topology, {"replicated", "owner"},
+        "replicated: every rank holds the whole structure; owner: its part's, and asks the other "
+        "ranks for neighbours of their nodes");
+    options().choice(
+        "features", train_.features, {"mapped", "loaded"},
+        "Own features: mapped, read from their file as needed, however large; or loaded into memory");
+    options().choice(
+        "wire", train_.wire, {"stored", "f32", "f16", "bf16"},
+        "Type of features between ranks and in the buffer: as stored, or f32 ones as f16 or bf16");
     options().choice("transport", train_.transport, {"ucx", "loopback"},
                      "ucx: one process a rank; loopback: all ranks as threads of this process");
     add_link_option(
@@ -120,6 +130,11 @@ class Train final : public Command {
     if (train_.patience > 0 && !trace_.empty()) {
       return Error{Errc::kInvalidArgument, "--trace holds whole runs; it does not go with --patience"};
     }
+    if (train_.topology == "owner" && !trace_.empty()) {
+      return Error{Errc::kInvalidArgument,
+                   "--trace holds what only the whole structure tells, which --topology owner does not open; "
+                   "rudder trace record writes the same trace"};
+    }
     return check_attach();
   }
 
@@ -134,7 +149,9 @@ class Train final : public Command {
       RUDDER_ASSIGN(who.secret, launch::run_secret_from_environment());
     }
     if (train_.transport == "loopback" && environment.world == 1) {
-      RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(train_.partition));
+      RUDDER_ASSIGN(const graph::PartitionedGraph graph,
+                    train_.topology == "owner" ? graph::PartitionedGraph::open_own(train_.partition, 0)
+                                               : graph::PartitionedGraph::open(train_.partition));
       who.world = graph.book().parts();
     }
     return who;
@@ -201,6 +218,10 @@ class Train final : public Command {
         return Error{Errc::kInvalidArgument,
                      fmt::format("--{} is the service's: give it to rudder serve, not with --attach", key)};
       }
+    }
+    if (train_.wire != "stored") {
+      return Error{Errc::kInvalidArgument,
+                   "--wire is for buffers of a rank's own; it does not go with --attach"};
     }
     return train_.transport == "loopback"
                ? Status(Error{Errc::kInvalidArgument,

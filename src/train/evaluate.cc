@@ -39,11 +39,13 @@ class PublishedRows {
 struct LayerInputs {
   std::uint8_t table = 0;
   DType dtype = DType::kF32;
+  DType wire = DType::kF32;  ///< of remote rows
   std::size_t width = 0;
   std::span<const std::byte> owned;
   NodeId begin = 0;
 
   [[nodiscard]] std::size_t row_bytes() const { return width * size_of(dtype); }
+  [[nodiscard]] std::size_t wire_bytes() const { return width * size_of(wire); }
   void copy_owned(std::span<const NodeId> nodes, float* to) const {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const std::byte* row = owned.data() + static_cast<std::size_t>(nodes[i] - begin) * row_bytes();
@@ -61,14 +63,14 @@ Status collect(const LayerInputs& inputs, const Neighborhood& around, dataplane:
   float* rest = remote_rows + around.remote * inputs.width;
   std::shared_ptr<dataplane::Ticket> ticket;
   if (around.remote > 0) {
-    staging.ensure(around.remote * inputs.row_bytes());
-    ticket = plane.pull(inputs.table, around.remote_nodes(), inputs.row_bytes(), staging.data());
+    staging.ensure(around.remote * inputs.wire_bytes());
+    ticket = plane.pull(inputs.table, around.remote_nodes(), inputs.wire_bytes(), staging.data());
   }
   inputs.copy_owned(nodes.first(around.destinations), x.data());
   inputs.copy_owned(nodes.subspan(around.destinations + around.remote), rest);
   if (ticket) {
     RUDDER_TRY(plane.wait(ticket));
-    widen_to_f32(inputs.dtype, staging.data(), around.remote * inputs.width, remote_rows);
+    widen_to_f32(inputs.wire, staging.data(), around.remote * inputs.width, remote_rows);
   }
   return {};
 }
@@ -76,13 +78,13 @@ Status collect(const LayerInputs& inputs, const Neighborhood& around, dataplane:
 class Evaluation {
  public:
   Evaluation(const graph::PartitionedGraph& graph, const graph::Part& part, dataplane::Plane& plane,
-             Learner& learner, const EvaluationOptions& options)
-      : graph_(graph),
-        part_(part),
+             Learner& learner, const StructureAccess& structure, const EvaluationOptions& options)
+      : part_(part),
         plane_(plane),
         learner_(learner),
+        structure_(structure),
         options_(options),
-        builder_(graph.topology(), part.begin(), part.begin() + part.size()) {}
+        builder_(graph.slice(part.id()), graph.meta().nodes) {}
 
   /// Layer k for `destinations`, one row of outputs each.
   Result<std::vector<float>> layer(std::size_t k, const LayerInputs& inputs,
@@ -98,7 +100,7 @@ class Evaluation {
           builder_.build(destinations.subspan(done), options_.chunk_floats / inputs.width, around);
       RUDDER_TRY(collect(inputs, around, plane_, staging, x));
       if (learner_.needs_degrees()) {
-        degrees_without_loops(graph_.topology(), around.nodes, degrees);
+        structure_.degrees(around.nodes, degrees);
       }
       RUDDER_TRY(learner_.infer_layer(k, around.mfg, degrees, x,
                                       std::span(out).subspan(done * outputs, taken * outputs)));
@@ -126,10 +128,10 @@ class Evaluation {
   }
 
  private:
-  const graph::PartitionedGraph& graph_;
   const graph::Part& part_;
   dataplane::Plane& plane_;
   Learner& learner_;
+  const StructureAccess& structure_;
   EvaluationOptions options_;
   NeighborhoodBuilder builder_;
 };
@@ -138,14 +140,15 @@ class Evaluation {
 
 Result<Accuracy> evaluate(const graph::PartitionedGraph& graph, const graph::Part& part,
                           dataplane::Plane& plane, Collective& collective, Learner& learner,
-                          const EvaluationOptions& options) {
-  Evaluation evaluation(graph, part, plane, learner, options);
+                          const StructureAccess& structure, const EvaluationOptions& options) {
+  Evaluation evaluation(graph, part, plane, learner, structure, options);
   std::vector<NodeId> owned(static_cast<std::size_t>(part.size()));
   std::iota(owned.begin(), owned.end(), part.begin());
   std::vector<NodeId> judged;
   std::ranges::set_union(graph.val(part.id()), graph.test(part.id()), std::back_inserter(judged));
 
-  LayerInputs inputs{0, graph.meta().dtype, graph.meta().features, part.features(), part.begin()};
+  LayerInputs inputs{
+      0, graph.meta().dtype, plane.wire_type(), graph.meta().features, part.features(), part.begin()};
   std::unique_ptr<PublishedRows> published;
   std::vector<float> outputs;
   for (std::size_t k = 0; k < learner.layers(); ++k) {
@@ -158,7 +161,7 @@ Result<Accuracy> evaluate(const graph::PartitionedGraph& graph, const graph::Par
       // Everybody has published this layer's rows, and needs the layer before no more.
       RUDDER_TRY(collective.barrier());
       published = std::move(next);
-      inputs = {table, DType::kF32, width, published->bytes(), part.begin()};
+      inputs = {table, DType::kF32, DType::kF32, width, published->bytes(), part.begin()};
     }
   }
   const Score val = evaluation.judge(graph.val(part.id()), judged, outputs);

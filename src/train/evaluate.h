@@ -9,6 +9,7 @@
 
 #include "train/collective.h"
 #include "train/learner.h"
+#include "train/structure_access.h"
 
 namespace rudder::train {
 
@@ -32,6 +33,7 @@ struct EvaluationOptions {
 /// rounding.
 [[nodiscard]] Result<Accuracy> evaluate(const graph::PartitionedGraph& graph, const graph::Part& part,
                                         dataplane::Plane& plane, Collective& collective, Learner& learner,
+                                        const StructureAccess& structure,
                                         const EvaluationOptions& options = {});
 
 }  // namespace rudder::train

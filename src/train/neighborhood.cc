@@ -26,8 +26,8 @@ void degrees_without_loops(const graph::CscView& topology, std::span<const NodeI
   });
 }
 
-NeighborhoodBuilder::NeighborhoodBuilder(const graph::CscView& topology, NodeId begin, NodeId end)
-    : topology_(topology), begin_(begin), end_(end), place_(index(topology.nodes()), kUnseen) {}
+NeighborhoodBuilder::NeighborhoodBuilder(const graph::CscSlice& own, NodeId nodes)
+    : own_(own), place_(index(nodes), kUnseen) {}
 
 bool NeighborhoodBuilder::visit(NodeId v, std::vector<NodeId>& visited) {
   LocalId& place = place_[index(v)];
@@ -47,7 +47,7 @@ std::size_t NeighborhoodBuilder::build(std::span<const NodeId> destinations, std
   for (; taken < destinations.size(); ++taken) {
     const std::size_t before = visited.size();
     visit(destinations[taken], visited);
-    for (const NodeId s : topology_.neighbors(destinations[taken])) {
+    for (const NodeId s : own_.neighbors(destinations[taken])) {
       visit(s, visited);
     }
     if (taken > 0 && visited.size() > most_nodes) {
@@ -63,7 +63,7 @@ std::size_t NeighborhoodBuilder::build(std::span<const NodeId> destinations, std
   const auto is_destination = [&](NodeId v) {
     return std::ranges::binary_search(destinations.first(taken), v);
   };
-  const auto is_remote = [&](NodeId v) { return v < begin_ || v >= end_; };
+  const auto is_remote = [&](NodeId v) { return !own_.owns(v); };
   std::ranges::copy_if(visited, std::back_inserter(out.nodes), is_remote);
   out.remote = out.nodes.size() - taken;
   std::ranges::copy_if(visited, std::back_inserter(out.nodes),
@@ -76,7 +76,7 @@ std::size_t NeighborhoodBuilder::build(std::span<const NodeId> destinations, std
   out.mfg.indptr.assign(1, 0);
   out.mfg.indices.clear();
   for (const NodeId d : destinations.first(taken)) {
-    for (const NodeId s : topology_.neighbors(d)) {
+    for (const NodeId s : own_.neighbors(d)) {
       out.mfg.indices.push_back(place_[index(s)]);
     }
     out.mfg.indptr.push_back(narrow<std::uint32_t>(out.mfg.indices.size()));

@@ -32,8 +32,8 @@ struct Neighborhood {
 /// Cuts a list of owned destinations into neighbourhoods of bounded size. Holds 4 bytes a node of the graph.
 class NeighborhoodBuilder {
  public:
-  /// Owned are the nodes of [begin, end). The topology must outlive the builder.
-  NeighborhoodBuilder(const graph::CscView& topology, NodeId begin, NodeId end);
+  /// Owned are the nodes of the slice, of a graph of `nodes`. The structure must outlive the builder.
+  NeighborhoodBuilder(const graph::CscSlice& own, NodeId nodes);
 
   /// Takes as many of the first `destinations` (ascending, owned) as keep `out` within `most_nodes` nodes, at
   /// least one; returns how many. O(entries + n log n) for n nodes.
@@ -42,9 +42,7 @@ class NeighborhoodBuilder {
  private:
   bool visit(NodeId v, std::vector<NodeId>& visited);
 
-  graph::CscView topology_;
-  NodeId begin_;
-  NodeId end_;
+  graph::CscSlice own_;
   std::vector<LocalId> place_;
 };
 

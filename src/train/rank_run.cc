@@ -32,6 +32,7 @@
 #include "train/run_totals.h"
 #include "train/step_groups.h"
 #include "train/stepper.h"
+#include "train/structure_access.h"
 
 namespace rudder::train {
 namespace {
@@ -42,23 +43,6 @@ Result<sample::Schedule> make_schedule(const graph::PartitionedGraph& graph, con
     train.push_back(graph.train(p));
   }
   return sample::Schedule::create(options.seed, options.batch, std::move(train));
-}
-
-Status check_evaluation(const TrainOptions& options, const graph::PartitionedGraph& graph) {
-  const bool in_training = options.epochs_between_evaluations() > 0;
-  if (in_training && !options.evaluate) {
-    return Error{Errc::kInvalidArgument, "--patience and --evaluate-every do not go with --no-evaluation"};
-  }
-  if (in_training && graph.meta().val == 0) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{}: no validation nodes to judge epochs by", graph.directory().string())};
-  }
-  if (!(options.min_delta >= 0) || (options.min_delta > 0 && !in_training)) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("--min-delta {}: must be positive, and needs --patience or --evaluate-every",
-                             options.min_delta)};
-  }
-  return {};
 }
 
 std::string to_json(const EpochResult& epoch) {
@@ -98,6 +82,7 @@ class RankRun {
                                  .learner = *learner_,
                                  .collective = *collective_,
                                  .progress = *progress_,
+                                 .structure = *structure_,
                                  .stop = setting_.stop});
     while (!progress_->done() && !stepper_->stopped()) {
       RUDDER_TRY(train_epoch());
@@ -107,7 +92,9 @@ class RankRun {
 
   /// What needs no other rank.
   Status open() {
-    RUDDER_ASSIGN(part_, graph_.open_part(who_.rank));
+    RUDDER_ASSIGN(part_,
+                  graph_.open_part(who_.rank, options_.features == "loaded" ? graph::FeatureMemory::kLoaded
+                                                                            : graph::FeatureMemory::kMapped));
     RUDDER_ASSIGN(schedule_, make_schedule(graph_, options_));
     groups_ = {.batches = schedule_->steps_per_epoch(), .group = options_.accumulate};
     LearnerOptions learning{.model = options_.model,
@@ -138,13 +125,16 @@ class RankRun {
   }
 
   Status meet(std::unique_ptr<transport::Transport> transport) {
-    RUDDER_ASSIGN(plane_, dataplane::Plane::create(graph_, std::move(transport), setting_.rendezvous,
-                                                   {.rank = who_.rank,
-                                                    .world = who_.world,
-                                                    .host = who_.host,
-                                                    .deadline = deadline_,
-                                                    .secret = who_.secret,
-                                                    .figures = options_.figures}));
+    dataplane::PlaneOptions plane{.rank = who_.rank,
+                                  .world = who_.world,
+                                  .host = who_.host,
+                                  .deadline = deadline_,
+                                  .secret = who_.secret,
+                                  .figures = options_.figures};
+    if (options_.wire != "stored") {
+      plane.wire = dtype_from_name(options_.wire);
+    }
+    RUDDER_ASSIGN(plane_, dataplane::Plane::create(graph_, std::move(transport), setting_.rendezvous, plane));
     plane_->publish(0, part_->features(), graph_.row_bytes());
     RUDDER_ASSIGN(collective_, make_collective(who_, setting_.rendezvous, deadline_ / 2));
     // A slow peer is waited for; one that is gone or does not answer is not.
@@ -167,18 +157,23 @@ class RankRun {
     if (options_.record_accesses) {
       feeding.on_rows = [this](StepId, std::span<const NodeId> rows) { accesses_.add(rows); };
     }
+    RUDDER_ASSIGN(structure_,
+                  StructureAccess::open(graph_, *plane_, who_.rank,
+                                        learner_->needs_degrees() ? DegreeUse::kAllNodes : DegreeUse::kNone));
     return options_.attach.empty() ? use_own_buffer(feeding) : use_host_buffer(feeding);
   }
 
   Status use_own_buffer(const dataplane::FeedOptions& feeding) {
     RUDDER_ASSIGN(const cache::BufferSize size, cache::parse_buffer_size(options_.buffer));
-    const std::size_t halo = graph::halo_of(graph_.topology(), graph_.book(), who_.rank).size();
-    const dataplane::BufferOptions buffer{.policy = options_.policy,
-                                          .settings = options_.settings,
-                                          .slots = size.slots(halo),
-                                          .depth = options_.depth};
-    RUDDER_ASSIGN(feed_, dataplane::make_embedded_feed({graph_, std::span(&*part_, 1), *schedule_, who_.rank},
-                                                       *plane_, feeding, buffer));
+    const std::vector<NodeId> halo = graph::halo_of(graph_.slice(who_.rank), graph_.meta().nodes);
+    dataplane::BufferOptions buffer{.policy = options_.policy,
+                                    .settings = options_.settings,
+                                    .slots = size.slots(halo.size()),
+                                    .depth = options_.depth};
+    RUDDER_ASSIGN(buffer.halo_degrees, structure_->halo_degrees(halo, buffer));
+    RUDDER_ASSIGN(feed_, dataplane::make_embedded_feed(
+                             {graph_, std::span(&*part_, 1), *schedule_, who_.rank, structure_->remote()},
+                             *plane_, feeding, buffer));
     result_.policy = options_.policy;
     return {};
   }
@@ -196,8 +191,9 @@ class RankRun {
       RUDDER_ASSIGN(auto part, graph_.open_part(p));
       host_parts_.push_back(std::move(part));
     }
-    RUDDER_ASSIGN(feed_, dataplane::make_feed({graph_, host_parts_, *schedule_, who_.rank}, std::move(supply),
-                                              feeding, deadline_));
+    RUDDER_ASSIGN(feed_,
+                  dataplane::make_feed({graph_, host_parts_, *schedule_, who_.rank, structure_->remote()},
+                                       std::move(supply), feeding, deadline_));
     result_.policy = terms.policy;
     return {};
   }
@@ -228,23 +224,10 @@ class RankRun {
       show(step);
       sums += std::exchange(step, {});
     }
-    std::array<std::uint64_t, 6> totals = {sums.counts.requests,  sums.counts.hits,
-                                           sums.counts.fetched,   sums.moved.payload_bytes,
-                                           sums.moved.wire_bytes, sums.moved.messages};
-    RUDDER_TRY(collective_->sum(std::span<std::uint64_t>(totals)));
-    RUDDER_ASSIGN(const metrics::StepTimes times, longest_stall(*collective_, sums.times));
-    EpochResult result{.epoch = epoch,
-                       .loss = progress_->loss_of_last_epoch() / static_cast<double>(seeds_->steps(groups_)),
-                       .seconds = times.total(),
-                       .compute_seconds = times.compute,
-                       .all_reduce_seconds = times.all_reduce,
-                       .stall_seconds = times.stall,
-                       .requests = totals[0],
-                       .hits = totals[1],
-                       .fetched = totals[2],
-                       .payload_bytes = totals[3],
-                       .wire_bytes = totals[4],
-                       .messages = totals[5]};
+    sums.asked += structure_->take_asked();
+    RUDDER_ASSIGN(EpochResult result, sum_epoch(*collective_, sums));
+    result.epoch = epoch;
+    result.loss = progress_->loss_of_last_epoch() / static_cast<double>(seeds_->steps(groups_));
     if (progress_->evaluates()) {
       RUDDER_TRY(evaluate_epoch(result));
     }
@@ -274,7 +257,8 @@ class RankRun {
 
   Status evaluate_epoch(EpochResult& result) {
     const TimePoint start = steady_clock().now();
-    RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
+    RUDDER_ASSIGN(const Accuracy accuracy,
+                  evaluate(graph_, *part_, *plane_, *collective_, *learner_, *structure_));
     if (!accuracy.val_judged) {
       return Error{Errc::kInvalidData, fmt::format("{}: no validation node has a label to judge epochs by",
                                                    graph_.directory().string())};
@@ -295,10 +279,13 @@ class RankRun {
       progress_->take_best(*learner_);
     }
     RUDDER_ASSIGN(result_.model_digest, compare_replicas(*collective_, learner_->parameters()));
+    RUDDER_ASSIGN(result_.wire, sum_wire_error(*collective_, plane_->narrowing_error()));
+    result_.wire.type = name_of(plane_->wire_type());
     RUDDER_ASSIGN(result_.by_rank, gather_counts(*collective_, run_counts_));
     RUDDER_TRY(gather_accesses());
     if (options_.evaluate && !result_.stopped) {
-      RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph_, *part_, *plane_, *collective_, *learner_));
+      RUDDER_ASSIGN(const Accuracy accuracy,
+                    evaluate(graph_, *part_, *plane_, *collective_, *learner_, *structure_));
       result_.evaluated = true;
       result_.val_accuracy = accuracy.val;
       result_.test_accuracy = accuracy.test;
@@ -359,6 +346,7 @@ class RankRun {
   std::unique_ptr<Collective> collective_;
   AccessRecord accesses_;                ///< filled by the feed
   std::vector<graph::Part> host_parts_;  ///< with a shared buffer, all of the host's
+  std::optional<StructureAccess> structure_;
   std::unique_ptr<dataplane::BatchSource> feed_;
   std::optional<RunProgress> progress_;
   std::optional<Stepper> stepper_;
@@ -369,37 +357,6 @@ class RankRun {
 };
 
 }  // namespace
-
-Status check_options(const TrainOptions& options, Rank world, const graph::PartitionedGraph& graph) {
-  if (graph.book().parts() != world) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{0} has {1} parts, but the run has {2} ranks: they must be equal; "
-                             "rudder launch -n {1} -- train starts one rank a part",
-                             graph.directory().string(), graph.book().parts(), world)};
-  }
-  if (options.fanout.empty() || std::ranges::any_of(options.fanout, [](int f) { return f == 0 || f < -1; })) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("fan-out '{}': give one positive number a layer, or -1 for all neighbours",
-                             fmt::join(options.fanout, ","))};
-  }
-  if (options.epochs == 0 || options.batch == 0 || options.threads == 0 || options.accumulate == 0) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("epochs, batch, threads and accumulate must be positive; got {}, {}, {} and {}",
-                             options.epochs, options.batch, options.threads, options.accumulate)};
-  }
-  if (!(options.deadline_seconds > 0)) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("deadline of {} s: must be positive", options.deadline_seconds)};
-  }
-  if (options.autocast != "none" && options.autocast != "bf16") {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("unknown autocast '{}'; there are none and bf16", options.autocast)};
-  }
-  RUDDER_TRY(check_evaluation(options, graph));
-  RUDDER_TRY(cache::find_policy(options.policy));
-  RUDDER_TRY(cache::parse_buffer_size(options.buffer));
-  return {};
-}
 
 Result<TrainResult> run_rank(const RankSetting& setting, std::unique_ptr<transport::Transport> transport) {
   return RankRun(setting).run(std::move(transport));

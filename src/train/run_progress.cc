@@ -37,6 +37,9 @@ std::string identity_of(const TrainOptions& options, const RankInfo& who,
                                      {"clip-norm", options.clip_norm},
                                      {"evaluate-every", options.epochs_between_evaluations()},
                                      {"min-delta", options.min_delta}};
+  if (options.wire != "stored" && options.wire != name_of(graph.meta().dtype)) {
+    identity["wire"] = options.wire;
+  }
   if (options.schedule != "constant") {
     identity["epochs"] = options.epochs;  // where a falling rate ends
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include <fmt/core.h>
@@ -21,8 +22,6 @@ Result<std::vector<Number>> gather(Collective& collective, const std::array<Numb
   return all;
 }
 
-}  // namespace
-
 Result<metrics::StepTimes> longest_stall(Collective& collective, const metrics::StepTimes& mine) {
   RUDDER_ASSIGN(const std::vector<double> all,
                 gather(collective, std::array{mine.compute, mine.all_reduce, mine.stall}));
@@ -31,6 +30,47 @@ Result<metrics::StepTimes> longest_stall(Collective& collective, const metrics::
     worst = all[r + 2] > all[worst + 2] ? r : worst;
   }
   return metrics::StepTimes{.compute = all[worst], .all_reduce = all[worst + 1], .stall = all[worst + 2]};
+}
+
+}  // namespace
+
+Result<EpochResult> sum_epoch(Collective& collective, const StepSums& mine) {
+  std::array totals = {mine.counts.requests,     mine.counts.hits,      mine.counts.fetched,
+                       mine.moved.payload_bytes, mine.moved.wire_bytes, mine.moved.messages,
+                       mine.asked.nodes,         mine.asked.bytes,      mine.asked.messages};
+  RUDDER_TRY(collective.sum(std::span<std::uint64_t>(totals)));
+  RUDDER_ASSIGN(const metrics::StepTimes times, longest_stall(collective, mine.times));
+  return EpochResult{.seconds = times.total(),
+                     .compute_seconds = times.compute,
+                     .all_reduce_seconds = times.all_reduce,
+                     .stall_seconds = times.stall,
+                     .requests = totals[0],
+                     .hits = totals[1],
+                     .fetched = totals[2],
+                     .payload_bytes = totals[3],
+                     .wire_bytes = totals[4],
+                     .messages = totals[5],
+                     .sampling_nodes = totals[6],
+                     .sampling_bytes = totals[7],
+                     .sampling_messages = totals[8]};
+}
+
+Result<WireError> sum_wire_error(Collective& collective, const NarrowingError& mine) {
+  RUDDER_ASSIGN(const std::vector<double> all,
+                gather(collective, std::array<double, 4>{static_cast<double>(mine.largest_absolute),
+                                                         static_cast<double>(mine.largest_relative),
+                                                         mine.squares, static_cast<double>(mine.values)}));
+  WireError error;
+  double squares = 0;
+  double values = 0;
+  for (std::size_t r = 0; r < all.size(); r += 4) {
+    error.largest_absolute = std::max(error.largest_absolute, all[r]);
+    error.largest_relative = std::max(error.largest_relative, all[r + 1]);
+    squares += all[r + 2];
+    values += all[r + 3];
+  }
+  error.root_mean_square = values == 0 ? 0 : std::sqrt(squares / values);
+  return error;
 }
 
 Result<std::vector<RankCounts>> gather_counts(Collective& collective, const cache::Counts& mine) {

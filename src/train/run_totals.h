@@ -7,18 +7,22 @@
 #include <vector>
 
 #include "rudder/cache/planner.h"
+#include "rudder/core/narrow.h"
 #include "rudder/core/result.h"
-#include "rudder/metrics/step_times.h"
 #include "rudder/train/trainer.h"
 
 #include "train/collective.h"
+#include "train/stepper.h"
 
 namespace rudder::train {
 
-/// The times of the rank that stalled longest: the others wait for it in their gradient sums, where their
-/// own times would hide its stall.
-[[nodiscard]] Result<metrics::StepTimes> longest_stall(Collective& collective,
-                                                       const metrics::StepTimes& mine);
+/// The sums of all ranks, but for the times: those of the rank that stalled longest, since the others wait
+/// for it in their gradient sums, where their own times would hide its stall. Leaves epoch,
+/// loss and evaluation open.
+[[nodiscard]] Result<EpochResult> sum_epoch(Collective& collective, const StepSums& mine);
+
+/// Of all ranks; the type stays open.
+[[nodiscard]] Result<WireError> sum_wire_error(Collective& collective, const NarrowingError& mine);
 
 /// The counts of every rank, in rank order.
 [[nodiscard]] Result<std::vector<RankCounts>> gather_counts(Collective& collective,

@@ -123,7 +123,7 @@ Result<dataplane::ServiceOptions> service_options(const ServeOptions& options,
                                     .deadline = from_seconds(options.deadline_seconds),
                                     .listener = log};
   const std::size_t halo =
-      graph::halo_of(graph.topology(), graph.book().grouped(each), host.first / each).size();
+      graph::halo_of(graph.slice(host.first, host.first + each - 1), graph.meta().nodes).size();
   service.buffer.slots = size.slots(halo);
   return service;
 }

@@ -8,8 +8,6 @@
 
 #include <fmt/core.h>
 
-#include "train/neighborhood.h"
-
 namespace rudder::train {
 namespace {
 
@@ -69,6 +67,7 @@ Result<TimePoint> Stepper::learn(dataplane::BatchSource& feed, TimePoint start, 
     group.counts += batch.counts;
     sums.counts += batch.counts;
     sums.moved += batch.transfer;
+    sums.asked += batch.sampled.asked;
     feed.recycle(std::move(batch));
     const TimePoint learnt = steady_clock().now();
     sums.times += {.compute = to_seconds(learnt - fed), .stall = to_seconds(fed - start)};
@@ -86,7 +85,7 @@ std::size_t Stepper::labelled(const dataplane::Batch& batch) const {
 
 Lesson Stepper::lesson_of(const dataplane::Batch& batch, double weight) {
   if (setting_.learner.needs_degrees()) {
-    degrees_without_loops(setting_.graph.topology(), batch.sampled.nodes, degrees_);
+    setting_.structure.degrees(batch.sampled.nodes, degrees_);
   }
   label_rows_.clear();
   if (setting_.graph.meta().multi_label) {

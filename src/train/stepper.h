@@ -12,12 +12,14 @@
 #include "rudder/dataplane/feed.h"
 #include "rudder/graph/partition.h"
 #include "rudder/metrics/step_times.h"
+#include "rudder/sample/neighbors.h"
 #include "rudder/train/options.h"
 
 #include "train/collective.h"
 #include "train/labelled_seeds.h"
 #include "train/learner.h"
 #include "train/run_progress.h"
+#include "train/structure_access.h"
 
 namespace rudder::train {
 
@@ -30,6 +32,7 @@ struct StepSetting {
   Learner& learner;
   Collective& collective;
   RunProgress& progress;
+  const StructureAccess& structure;
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -38,11 +41,13 @@ struct StepSums {
   metrics::StepTimes times;
   cache::Counts counts;
   dataplane::Transfer moved;
+  sample::AskedTraffic asked;
 
   StepSums& operator+=(const StepSums& other) {
     times += other.times;
     counts += other.counts;
     moved += other.moved;
+    asked += other.asked;
     return *this;
   }
 };

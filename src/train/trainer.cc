@@ -47,7 +47,23 @@ Status ensure_descriptors(Rank world) {
   return {};
 }
 
-/// All ranks as threads. The first error is the run's: the others follow from it.
+Result<graph::PartitionedGraph> open_graph(const TrainOptions& options, Rank rank) {
+  return options.topology == "owner" ? graph::PartitionedGraph::open_own(options.partition, rank)
+                                     : graph::PartitionedGraph::open(options.partition);
+}
+
+/// One of the ranks that are threads. Without the whole structure it opens its own part's.
+Result<TrainResult> train_in_thread(const RankSetting& shared,
+                                    std::unique_ptr<transport::Transport> transport) {
+  if (shared.graph.has_topology() || shared.who.rank == 0) {
+    return run_rank(shared, std::move(transport));
+  }
+  RUDDER_ASSIGN(const graph::PartitionedGraph own, open_graph(shared.options, shared.who.rank));
+  const RankSetting setting{shared.options, shared.who, own, shared.listener, shared.stop, shared.rendezvous};
+  return run_rank(setting, std::move(transport));
+}
+
+/// All ranks as threads. `graph` is rank 0's. The first error is the run's: the others follow from it.
 Result<TrainResult> train_in_threads(const TrainOptions& options, const RankInfo& who,
                                      const graph::PartitionedGraph& graph, const EpochListener& listener,
                                      const std::atomic<bool>* stop) {
@@ -61,7 +77,7 @@ Result<TrainResult> train_in_threads(const TrainOptions& options, const RankInfo
         name_this_thread(fmt::format("rudder-rank{}", rank));
         RankInfo self{.rank = rank, .world = who.world, .host = who.host, .secret = who.secret};
         const RankSetting setting{options, std::move(self), graph, listener, stop, rendezvous};
-        auto outcome = run_rank(setting, shaped(options, std::move(transports[rank])));
+        auto outcome = train_in_thread(setting, shaped(options, std::move(transports[rank])));
         if (!outcome.ok()) {
           rendezvous.fail(outcome.error());
         } else if (rank == 0) {
@@ -103,10 +119,14 @@ Result<TrainResult> train(const TrainOptions& options, const RankInfo& who, cons
     return Error{Errc::kInvalidArgument,
                  fmt::format("unknown transport '{}'; there are ucx and loopback", options.transport)};
   }
+  if (options.topology != "replicated" && options.topology != "owner") {
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("unknown topology '{}'; there are replicated and owner", options.topology)};
+  }
   if (who.world == 0 || who.rank >= who.world) {
     return Error{Errc::kInvalidArgument, fmt::format("rank {} of {} ranks", who.rank, who.world)};
   }
-  RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(options.partition));
+  RUDDER_ASSIGN(const graph::PartitionedGraph graph, open_graph(options, who.rank));
   RUDDER_TRY(check_options(options, who.world, graph));
   if (options.transport == "loopback") {
     if (who.rank != 0) {

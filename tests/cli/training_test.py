@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole trainings: what never changes a result, counts beside their replays."""
 import json
+import shutil
 import unittest
 
 from program import SMALL, Base, run, run_json
@@ -18,9 +19,10 @@ class Training(Base):
     def test_nothing_but_the_seed_changes_the_training(self):
         base = self.train("--policy", "none")
         self.assertEqual(list(base), ["policy", "world", "epochs", "metric", "val_accuracy", "test_accuracy", "best_epoch", "best_val_accuracy", "stopped_early",
-                                      "loss_digest", "peak_rss_bytes"])
+                                      "loss_digest", "peak_rss_bytes", "wire"])
         self.assertEqual(list(base["epochs"][0]), ["epoch", "loss", "seconds", "stall_seconds", "requests", "hits", "fetched",
-                                                   "payload_bytes", "wire_bytes", "messages", "evaluation_seconds", "val_accuracy"])
+                                                   "payload_bytes", "wire_bytes", "messages", "sampling_nodes", "sampling_bytes",
+                                                   "sampling_messages", "evaluation_seconds", "val_accuracy"])
         self.assertIsNone(base["best_epoch"])
         self.assertIsNone(base["epochs"][0]["val_accuracy"])
         self.assertEqual((base["world"], len(base["epochs"])), (4, 3))
@@ -80,6 +82,59 @@ class Training(Base):
     def test_other_models_train(self):
         for model in ("gcn", "gat"):
             self.assertGreater(self.train("--model", model, "--epochs", 8)["test_accuracy"], 0.4, model)
+
+    def sampling(self, result):
+        return [sum(epoch[f"sampling_{name}"] for epoch in result["epochs"]) for name in ("nodes", "bytes", "messages")]
+
+    def test_structure_asked_of_its_owners_changes_no_loss(self):
+        folder = self.work / "owned"
+        shutil.copytree(self.parts, folder)  # what no rank opens may be elsewhere
+        shutil.rmtree(folder / "structure")
+        (folder / "original_ids.npy").unlink()
+        for words in ([], ["--policy", "degree", "--threads", 2], ["--policy", "none"], ["--model", "gcn", "--fanout", "5,4"],
+                      ["--fanout", "15,10,5", "--depth", 0]):
+            with self.subTest(words=words):
+                whole = self.train(*words)
+                asking = run_json("launch", "-n", 4, "--", "train", folder, *self.SHORT, *words, "--topology", "owner")
+                self.assertEqual((asking["loss_digest"], asking["test_accuracy"]), (whole["loss_digest"], whole["test_accuracy"]))
+                self.assertEqual(self.sampling(whole), [0, 0, 0])
+                nodes, moved, messages = self.sampling(asking)
+                self.assertGreater(moved, nodes)
+                steps = 3 * -(-1200 // (4 * 32))
+                self.assertGreater(messages, 4 * steps)
+                for epoch, other in zip(asking["epochs"], whole["epochs"]):
+                    self.assertEqual(epoch["requests"], other["requests"])
+        threads = run_json("train", folder, *self.SHORT, "--transport", "loopback", "--topology", "owner")
+        self.assertEqual(threads["loss_digest"], self.train()["loss_digest"])
+
+    def test_narrow_features_are_half_the_bytes_and_equal_under_every_policy(self):
+        stored = self.train()
+        self.assertEqual(stored["wire"], {"type": "f32", "largest_absolute_error": 0, "largest_relative_error": 0,
+                                          "root_mean_square_error": 0})
+        digests = {stored["loss_digest"]}
+        for wire, relative in (("f16", 1), ("bf16", 2**-8)):  # f16 loses small values
+            base = self.train("--wire", wire)
+            digests.add(base["loss_digest"])
+            self.assertEqual(base["wire"]["type"], wire)
+            self.assertLessEqual(base["wire"]["largest_relative_error"], 1.01 * relative)
+            self.assertGreater(base["wire"]["largest_relative_error"], 2**-12)
+            self.assertGreater(base["wire"]["largest_absolute_error"], base["wire"]["root_mean_square_error"])
+            self.assertGreater(base["wire"]["root_mean_square_error"], 0)
+            self.assertAlmostEqual(base["test_accuracy"], stored["test_accuracy"], delta=0.05)
+            for epoch, other in zip(base["epochs"], stored["epochs"]):
+                self.assertEqual(2 * epoch["payload_bytes"], other["payload_bytes"])
+                self.assertEqual(epoch["fetched"], other["fetched"])
+            for words in (["--policy", "none"], ["--policy", "lru", "--threads", 2], ["--buffer", 0], ["--topology", "owner"]):
+                with self.subTest(wire=wire, words=words):
+                    result = self.train("--wire", wire, *words)
+                    self.assertEqual((result["loss_digest"], result["test_accuracy"]), (base["loss_digest"], base["test_accuracy"]))
+        self.assertEqual(len(digests), 3)
+        self.assertEqual(self.train("--wire", "f32")["loss_digest"], stored["loss_digest"])
+
+    def test_what_needs_the_whole_structure_says_so(self):
+        for words, said in ((["--policy", "vip"], "'vip'"), (["--trace", self.work / "never"], "rudder trace record")):
+            _, err = run("train", self.parts, "--transport", "loopback", "--topology", "owner", *words, code=2)
+            self.assertIn(said, err)
 
     def test_an_open_ended_world_is_refused(self):
         _, err = run("train", self.parts, code=2)

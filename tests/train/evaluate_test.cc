@@ -144,7 +144,11 @@ Result<Accuracy> evaluate_rank(const graph::PartitionedGraph& graph, Rank rank, 
   RUDDER_ASSIGN(const auto collective,
                 make_collective({.rank = rank, .world = world, .host = "h"}, store, from_seconds(20)));
   const auto learner = make_learner(model);
-  RUDDER_ASSIGN(const Accuracy accuracy, evaluate(graph, part, *plane, *collective, *learner, options));
+  RUDDER_TRY(collective->barrier());
+  RUDDER_ASSIGN(const StructureAccess structure,
+                StructureAccess::open(graph, *plane, rank, DegreeUse::kAllNodes));
+  RUDDER_ASSIGN(const Accuracy accuracy,
+                evaluate(graph, part, *plane, *collective, *learner, structure, options));
   RUDDER_TRY(collective->barrier());
   return accuracy;
 }

@@ -46,7 +46,8 @@ TEST_P(NeighborhoodsOf, HoldEveryDestinationOnceWithAllItsNeighbours) {
   const graph::CscView topology{given.indptr, given.indices};
   const NodeId begin = 100;
   const NodeId end = 300;
-  NeighborhoodBuilder builder(topology, begin, end);
+  const graph::CscSlice own{begin, {topology.indptr.subspan(begin, end - begin + 1), topology.indices}};
+  NeighborhoodBuilder builder(own, topology.nodes());
   std::vector<NodeId> destinations;
   for (NodeId v = begin; v < end; v += 3) {
     destinations.push_back(v);

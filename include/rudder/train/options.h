@@ -47,7 +47,13 @@ struct TrainOptions {
   std::string policy = "lookahead";
   cache::PolicySettings settings;
   std::string buffer = "0.25";
-  std::filesystem::path attach;     ///< socket of the host's service; empty: a buffer of the rank's own
+  std::filesystem::path attach;  ///< socket of the host's service; empty: a buffer of the rank's own
+  /// replicated: every rank opens the whole structure; owner: that of its part, and asks the other ranks.
+  std::string topology = "replicated";
+  std::string features =
+      "mapped";  ///< the part's: mapped (read from the file as needed), loaded (into memory)
+  /// Type of features between ranks and in the buffer: as they are stored, or, for f32, f16 or bf16.
+  std::string wire = "stored";
   std::string transport = "ucx";    ///< ucx, or loopback (all ranks as threads of this process)
   double link_bits_per_second = 0;  ///< token-bucket link; 0: none
   double deadline_seconds = 10;
@@ -81,12 +87,21 @@ struct EpochResult {
   double loss = 0;
   double seconds = 0, compute_seconds = 0, all_reduce_seconds = 0, stall_seconds = 0;
   std::uint64_t requests = 0, hits = 0, fetched = 0, payload_bytes = 0, wire_bytes = 0, messages = 0;
+  /// Moved for structure that other ranks hold (topology owner), beside the rows above: nodes asked about,
+  /// frames of both directions and their bytes.
+  std::uint64_t sampling_nodes = 0, sampling_bytes = 0, sampling_messages = 0;
   double evaluation_seconds = 0;  ///< after the epoch on rank 0, in none of the times above
   std::optional<double> val_accuracy = std::nullopt;  ///< after the epoch, when it was measured
 };
 
 struct RankCounts {
   std::uint64_t requests = 0, hits = 0, fetched = 0, bypassed = 0;
+};
+
+/// By how much the features that moved differ from those stored.
+struct WireError {
+  std::string type;  ///< as they moved
+  double largest_absolute = 0, largest_relative = 0, root_mean_square = 0;
 };
 
 struct TrainResult {
@@ -114,7 +129,8 @@ struct TrainResult {
   std::string loss_digest;           ///< SHA-256 over the IEEE bits (f32) of step_losses
   std::string model_digest;          ///< SHA-256 over the final parameters: equal on all ranks
   std::uint64_t peak_rss_bytes = 0;  ///< largest of all ranks
-  std::string blas;                  ///< kernels in use
+  WireError wire;
+  std::string blas;  ///< kernels in use
 };
 
 }  // namespace rudder::train

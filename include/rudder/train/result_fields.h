@@ -23,6 +23,9 @@ void for_each_field(Epoch& epoch, Visit visit) {
   visit("payload_bytes", epoch.payload_bytes);
   visit("wire_bytes", epoch.wire_bytes);
   visit("messages", epoch.messages);
+  visit("sampling_nodes", epoch.sampling_nodes);
+  visit("sampling_bytes", epoch.sampling_bytes);
+  visit("sampling_messages", epoch.sampling_messages);
   visit("evaluation_seconds", epoch.evaluation_seconds);
   visit("val_accuracy", epoch.val_accuracy);
 }
