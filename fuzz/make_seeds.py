@@ -188,14 +188,17 @@ def checkpoint_seeds():
 
 def wire_seeds():
     texts = b"".join(bytes([len(word)]) + word for word in (b"g" * 64, b"p" * 64, b"f32", b"host"))
-    yield "hello", chosen(0) + b"RUDDERDP" + u32(2) + u32(2) + u32(1) + u64(400) + texts + bytes(range(32))
+    kinds = b"".join(bytes([len(word)]) + word for word in (b"f32", b"replicated"))
+    yield "hello", chosen(0) + b"RUDDERDP" + u32(2) + u32(2) + u32(1) + u64(400) + texts + bytes(range(32)) + kinds
     yield "hello-1", chosen(0) + b"RUDDERDP" + u32(1)
-    for kind in range(2, 8):
+    for kind in range(2, 11):
         yield f"header-{kind}", chosen(1, kind, 0, 0, 0) + u32(5) + u64(9)
     yield "proof", chosen(1) + b"RUDDERPF" + bytes(16)
     yield "ids", chosen(2) + bytes(7) + u64(2000) + struct.pack("<H", 3) + bytes([1, 0x80 + 5, 1, 0])
-    yield "ucx-frame", chosen(3, 1, 0, 0, 0) + u32(2) + b"header"
-    yield "ucx-address", chosen(3) + b"RUDUCX01" + u32(1) + u32(4) + u64(0) + b"address"
+    yield "ask", chosen(3) + u64(900)[:7] + struct.pack("<H", 2) + u64(7) + u32(10) + bytes([1, 3])
+    yield "drawn", chosen(4) + u64(900)[:7] + struct.pack("<HH", 9, 2) + bytes([2, 1, 6, 2, 1])
+    yield "ucx-frame", chosen(5, 1, 0, 0, 0) + u32(2) + b"header"
+    yield "ucx-address", chosen(5) + b"RUDUCX01" + u32(1) + u32(4) + u64(0) + b"address"
 
 
 def handshake_seeds():

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrives from peers: hellos, proofs, frame headers, ids; UCX's frames and addresses.
+// What arrives from peers: hellos, proofs, frame headers, ids, asks for neighbours and their answers; UCX's
+// frames and addresses.
 #include <vector>
 
+#include "rudder/dataplane/sample_wire.h"
 #include "rudder/dataplane/wire.h"
 
 #include "fuzz_input.h"
@@ -47,6 +49,40 @@ void ids(fuzz::Input& input) {
   }
 }
 
+void ask(fuzz::Input& input) {
+  const auto limit = static_cast<NodeId>(input.integer(7));
+  const std::size_t count = input.integer(2);
+  const auto bytes = input.rest();
+  sample::HopRule rule;
+  std::vector<NodeId> ids;
+  if (decode_ask(limit, count, bytes, rule, ids).ok()) {
+    RUDDER_CHECK(ids.size() == count && rule.fanout >= -1, "as announced");
+    std::vector<std::byte> again;
+    encode_ask(rule, 0, ids, again);
+    RUDDER_CHECK(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()), "an ask has one form");
+  }
+}
+
+void drawn(fuzz::Input& input) {
+  const DrawnLimits limits{static_cast<NodeId>(input.integer(7)), input.integer(2)};
+  const std::size_t rows = input.integer(2);
+  const auto bytes = input.rest();
+  sample::DrawnNeighbors out;
+  const Status status = decode_drawn(limits, rows, bytes, out);
+  RUDDER_CHECK(out.ids.capacity() <= bytes.size() && out.counts.capacity() <= bytes.size(),
+               "memory is bounded by what came");
+  if (status.ok()) {
+    RUDDER_CHECK(out.counts.size() == rows, "as many counts as announced");
+    for (const NodeId id : out.ids) {
+      RUDDER_CHECK(id >= 0 && id < limits.nodes, "neighbours lie in the graph");
+    }
+    std::vector<std::byte> again;
+    encode_drawn(out, again);
+    RUDDER_CHECK(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()),
+                 "an answer has one form");
+  }
+}
+
 void ucx(std::span<const std::byte> bytes) {
   if (const auto frame = transport::decode_frame(bytes, 4)) {
     RUDDER_CHECK(frame->from < 4, "ranks lie in the world");
@@ -69,7 +105,7 @@ void ucx(std::span<const std::byte> bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   rudder::fuzz::Input input(data, size);
-  switch (input.below(4)) {
+  switch (input.below(6)) {
     case 0:
       rudder::dataplane::hello(input.rest());
       break;
@@ -78,6 +114,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 2:
       rudder::dataplane::ids(input);
+      break;
+    case 3:
+      rudder::dataplane::ask(input);
+      break;
+    case 4:
+      rudder::dataplane::drawn(input);
       break;
     default:
       rudder::dataplane::ucx(input.rest());
