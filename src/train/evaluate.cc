@@ -79,7 +79,8 @@ class Evaluation {
  public:
   Evaluation(const graph::PartitionedGraph& graph, const graph::Part& part, dataplane::Plane& plane,
              Learner& learner, const StructureAccess& structure, const EvaluationOptions& options)
-      : part_(part),
+      : meta_(graph.meta()),
+        part_(part),
         plane_(plane),
         learner_(learner),
         structure_(structure),
@@ -118,7 +119,7 @@ class Evaluation {
       const auto i = static_cast<std::size_t>(std::ranges::lower_bound(nodes, v) - nodes.begin());
       const auto row = outputs.subspan(i * classes, classes);
       const auto own = static_cast<std::size_t>(v - part_.begin());
-      if (graph_.meta().multi_label) {
+      if (meta_.multi_label) {
         score.add_classes(row, part_.label_rows().subspan(own * classes, classes));
       } else {
         score.add_class(row, part_.labels()[own]);
@@ -128,6 +129,7 @@ class Evaluation {
   }
 
  private:
+  const graph::GraphMeta& meta_;
   const graph::Part& part_;
   dataplane::Plane& plane_;
   Learner& learner_;
