@@ -72,7 +72,7 @@ class OwnersQuestion final : public sample::Question {
  private:
   Status take(AskedRun& run, std::size_t first, sample::AskedTraffic& moved, sample::DrawnNeighbors& out) {
     moved.messages += 2;
-    moved.bytes += 2 * kFrameHeaderBytes + run.ask_bytes + run.body_bytes;
+    moved.bytes += 2 * kSealedHeaderBytes + run.ask_bytes + run.body_bytes;
     const Status decoded = asks_.client().decode(run, rule_, out);
     if (!decoded.ok()) {
       return Error{Errc::kPeer, asks_.client().owner_of(nodes_[first]) +

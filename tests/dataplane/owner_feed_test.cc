@@ -309,13 +309,18 @@ TEST_F(OwnerFeed, CanBeDestroyedAtAnyMoment) {
 TEST_F(OwnerFeed, RanksOfBothKindsDoNotMeet) {
   auto transports = transport::make_loopback_transports(3);
   transport::LocalRendezvous rendezvous;
+  PlaneOptions shared;  // its secret, too
+  shared.world = 3;
+  shared.host = "h";
   std::vector<std::string> messages(3);
   std::vector<std::thread> threads;
   for (Rank r = 0; r < 3; ++r) {
     threads.emplace_back([&, r] {
       const auto own = graph::PartitionedGraph::open_own(graph_.graph().directory(), r);
-      const auto plane = Plane::create(r == 0 ? graph_.graph() : *own, std::move(transports[r]), rendezvous,
-                                       {.rank = r, .world = 3, .host = "h"});
+      PlaneOptions options = shared;
+      options.rank = r;
+      const auto plane =
+          Plane::create(r == 0 ? graph_.graph() : *own, std::move(transports[r]), rendezvous, options);
       messages[r] = plane.ok() ? "met" : plane.error().message;
     });
   }

@@ -58,7 +58,8 @@ class LoneOwner : public testing::Test {
   }
   void meet(const std::function<void(ManualTransport&)>& early = nullptr) {
     static_cast<void>(rendezvous_.put(options_.session + "/1", "manual"));
-    auto transport = std::make_unique<ManualTransport>(std::vector<std::vector<std::byte>>{{}, peer_hello()});
+    auto transport = std::make_unique<ManualTransport>(std::vector<std::vector<std::byte>>{{}, peer_hello()},
+                                                       options_.secret);
     peer_ = transport.get();
     peer_->before_greetings = early;
     auto plane = Plane::create(own_, std::move(transport), rendezvous_, options_);

@@ -63,6 +63,8 @@ class Strangers : public testing::TestWithParam<std::string> {
     hello.world = 2;
     hello.rank = 1;
     hello.host = "there";
+    hello.wire = "f32";
+    hello.topology = "replicated";
     fill_random(hello.nonce);
     return hello;
   }
