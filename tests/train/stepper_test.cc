@@ -10,8 +10,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rudder/dataplane/plane.h"
+#include "rudder/transport/rendezvous.h"
+#include "rudder/transport/transport.h"
+
 #include "train/planted_case.h"
 #include "train/small_run.h"
+#include "train/structure_access.h"
 
 namespace rudder::train {
 namespace {
@@ -164,13 +169,20 @@ TEST_P(StepperWith, AGroupOfBatchesHasTheGradientOfOneBatchOfItsLabelledSeeds) {
   LabelledSeeds seeds = LabelledSeeds::create(whole.schedule(), {0, whole.labels()}, collective).value();
   ASSERT_TRUE(seeds.begin_epoch(0, collective).ok());
   ScheduledBatches feed(whole);
+  transport::LocalRendezvous rendezvous;
+  const auto plane =
+      std::move(dataplane::Plane::create(
+                    whole.graph(), std::move(transport::make_loopback_transports(1).front()), rendezvous, {}))
+          .value();
+  const auto structure = StructureAccess::open(whole.graph(), *plane, 0, DegreeUse::kNone).value();
   Stepper stepper({.options = options,
                    .graph = whole.graph(),
                    .part = whole.part(),
                    .seeds = seeds,
                    .learner = *learner,
                    .collective = collective,
-                   .progress = progress});
+                   .progress = progress,
+                   .structure = structure});
   for (std::uint32_t step = 0; step < 3; ++step) {
     const std::vector<float> before(learner->parameters().begin(), learner->parameters().end());
     std::vector<NodeId> labelled;
