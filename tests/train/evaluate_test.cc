@@ -135,11 +135,13 @@ Accuracy literal_evaluation(const std::string& model, Labels labels) {
 /// One rank's part of an evaluation.
 Result<Accuracy> evaluate_rank(const graph::PartitionedGraph& graph, Rank rank, Rank world,
                                transport::Rendezvous& store, std::unique_ptr<transport::Transport> transport,
-                               const std::string& model, const EvaluationOptions& options) {
+                               const Secret& secret, const std::string& model,
+                               const EvaluationOptions& options) {
   RUDDER_ASSIGN(const graph::Part part, graph.open_part(rank));
   std::unique_ptr<dataplane::Plane> plane;
-  RUDDER_ASSIGN(plane, dataplane::Plane::create(graph, std::move(transport), store,
-                                                {.rank = rank, .world = world, .host = "h"}));
+  RUDDER_ASSIGN(plane,
+                dataplane::Plane::create(graph, std::move(transport), store,
+                                         {.rank = rank, .world = world, .host = "h", .secret = secret}));
   plane->publish(0, part.features(), graph.row_bytes());
   RUDDER_ASSIGN(const auto collective,
                 make_collective({.rank = rank, .world = world, .host = "h"}, store, from_seconds(20)));
@@ -159,13 +161,15 @@ Accuracy evaluate_all(Rank world, const std::string& model, const EvaluationOpti
   EXPECT_TRUE(graph.ok()) << graph.error().message;
   const auto local_store = std::make_shared<transport::LocalRendezvous>();
   transport::Rendezvous& store = *local_store;
+  const Secret secret;
   auto transports = transport::make_loopback_transports(world);
   std::vector<Accuracy> results(world);
   {
     std::vector<std::jthread> ranks;
     for (Rank rank = 0; rank < world; ++rank) {
       ranks.emplace_back([&, rank] {
-        auto result = evaluate_rank(*graph, rank, world, store, std::move(transports[rank]), model, options);
+        auto result =
+            evaluate_rank(*graph, rank, world, store, std::move(transports[rank]), secret, model, options);
         ASSERT_TRUE(result.ok()) << result.error().message;
         results[rank] = *result;
       });
