@@ -117,13 +117,15 @@ class Metrics(Base):
     def sums(self, series, name):
         return sum(value for key, value in series.items() if key.split("{")[0] == name)
 
-    def finished(self, series):
-        return 0 < self.sums(series, "rudder_run_steps") == self.sums(series, "rudder_steps_total")
+    def finished(self, epochs):
+        """All steps, and that many epochs over all ranks: an epoch is counted after its last step."""
+        return lambda series: (0 < self.sums(series, "rudder_run_steps") == self.sums(series, "rudder_steps_total")
+                               and self.sums(series, "rudder_epochs_total") == epochs)
 
     def test_the_last_page_is_the_result(self):
         held = Held("train", self.parts, "--transport", "loopback", "--epochs", 3, "--batch", 64, "--policy", "lru", "--buffer", "0.2",
                     "--schedule", "cosine", "--no-evaluation", "--metrics", 0)
-        page = held.wait_for(self.finished)
+        page = held.wait_for(self.finished(12))
         result = held.result()
         series = parse(page)
         for figure, field in (("rudder_rows_requested_total", "requests"), ("rudder_rows_hit_total", "hits"),
@@ -154,7 +156,7 @@ class Metrics(Base):
         one = self.work / "one"
         run("partition", self.graph, one, "--parts", 1)
         held = Held("train", one, "--epochs", 1, "--batch", 64, "--no-evaluation", "--metrics", 0, "--run", self.work / "timed")
-        series = parse(held.wait_for(self.finished))
+        series = parse(held.wait_for(self.finished(1)))
         held.result()
         epoch = json.loads((self.work / "timed" / "result.json").read_text())["epochs"][0]
         for part in ("compute", "all_reduce", "stall"):
@@ -162,7 +164,7 @@ class Metrics(Base):
 
     def test_prometheus_accepts_the_page(self):
         held = Held("train", self.parts, "--transport", "loopback", "--epochs", 1, "--metrics", 0)
-        page = held.wait_for(self.finished)
+        page = held.wait_for(self.finished(4))
         held.result()
         if not check_with_promtool(page):
             self.skipTest("promtool is not there; the page was checked against the grammar only")
@@ -217,7 +219,7 @@ class Metrics(Base):
         self.assertLess(threads, 60)
         for client in clients:
             client.close()
-        held.wait_for(self.finished)
+        held.wait_for(self.finished(24))
         self.assertEqual(held.result()["loss_digest"], digest)
 
     @staticmethod
@@ -229,7 +231,7 @@ class Metrics(Base):
 
     def test_the_program_ends_while_a_client_hangs(self):
         held = Held("train", self.parts, "--transport", "loopback", "--epochs", 1, "--no-evaluation", "--metrics", 0)
-        held.wait_for(self.finished)
+        held.wait_for(self.finished(4))
         with socket.create_connection(("127.0.0.1", int(held.url.split(":")[2].split("/")[0]))):
             held.result()
 
