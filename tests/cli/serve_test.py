@@ -78,6 +78,15 @@ class Serve(Base):
         with VirtualHosts(HOSTS) as network:
             self.check_against_embedded_and_replay(network, ("lookahead", "score"))
 
+    def test_structure_may_be_asked_of_its_owners(self):
+        whole, _ = self.run_hosts(["--buffer", 0.25])
+        asking, _ = self.run_hosts(["--buffer", 0.25], training=["--topology", "owner"])
+        self.assertEqual(asking["loss_digest"], whole["loss_digest"])
+        self.assertGreater(sum(epoch["sampling_messages"] for epoch in asking["epochs"]), 0)
+        for epoch, other in zip(asking["epochs"], whole["epochs"]):
+            self.assertEqual([epoch[name] for name in ("requests", "hits", "fetched")],
+                             [other[name] for name in ("requests", "hits", "fetched")])
+
     def test_one_service_serves_run_after_run(self):
         ports = free_ports(3)
         services = self.start_services(OneMachine(), ports[0], ["--runs", 2])
