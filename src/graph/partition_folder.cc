@@ -190,15 +190,15 @@ Result<PartitionFile> parse_partition_json(const std::string& text, const std::s
   file.source_digest = reader.digest("source_digest");
   if (version > 1) {
     file.part_digests = reader.digests("part_digests");
-    if (reader.status().ok() && file.part_digests.size() != parts) {
-      reader.fail(fmt::format("'part_digests' has {} entries for {} parts", file.part_digests.size(), parts));
-    }
   }
   if (reader.status().ok() && (parts == 0 || parts > kMaxParts)) {
     reader.fail(fmt::format("'parts' is {}, outside [1, {}]", parts, kMaxParts));
   }
   if (reader.status().ok() && file.offsets.size() != parts + 1) {
     reader.fail(fmt::format("'offsets' has {} entries for {} parts", file.offsets.size(), parts));
+  }
+  if (reader.status().ok() && version > 1 && file.part_digests.size() != parts) {
+    reader.fail(fmt::format("'part_digests' has {} entries for {} parts", file.part_digests.size(), parts));
   }
   if (reader.status().ok() && !partition_method_from_name(file.method)) {
     reader.fail(fmt::format("'method' is '{}', which is unknown", file.method.substr(0, 60)));

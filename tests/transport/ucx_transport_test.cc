@@ -295,9 +295,9 @@ class Stranger {
 
 TEST(UcxTransport, TakesNothingInARanksNameBeforeItHasConnectedToThatRank) {
   setenv("UCX_TLS", "tcp", 1);
+  Mailbox box;  // outlives the transport that calls it
   const auto end = make_ucx(0, 2);
   const auto other = make_ucx(1, 2);
-  Mailbox box;
   box.on_letter = [&](const Letter& letter) { end->send(letter.from, as_header("answer"), {}, 0, {}); };
   ASSERT_TRUE(end->start(box).ok());
   Stranger stranger(decode_address(end->address(), 0, 2).value());
