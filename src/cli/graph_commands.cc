@@ -18,12 +18,20 @@ Json info_json(const graph::GraphMeta& meta) {
   for (const auto& [key, value] : meta.origin) {
     origin[key] = value;
   }
-  return {{"nodes", meta.nodes},        {"edges", meta.edges},
-          {"features", meta.features},  {"dtype", name_of(meta.dtype)},
-          {"classes", meta.classes},    {"multi_label", meta.multi_label},
-          {"train", meta.train},        {"val", meta.val},
-          {"test", meta.test},          {"max_degree", meta.max_degree},
-          {"origin", std::move(origin)}};
+  Json info = {{"nodes", meta.nodes},
+               {"edges", meta.edges},
+               {"features", meta.features},
+               {"dtype", name_of(meta.dtype)},
+               {"classes", meta.classes},
+               {"train", meta.train},
+               {"val", meta.val},
+               {"test", meta.test},
+               {"max_degree", meta.max_degree},
+               {"origin", std::move(origin)}};
+  if (meta.multi_label) {
+    info["multi_label"] = true;  // not among the names that scripts rely on
+  }
+  return info;
 }
 
 std::string info_text(const graph::GraphMeta& meta) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_result.h"
 
+#include <initializer_list>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "rudder/core/files.h"
@@ -24,14 +27,11 @@ train::EpochResult epoch_from(const Json& object) {
   return epoch;
 }
 
-}  // namespace
-
-Json train_json(const train::TrainResult& result) {
+/// All that a run's files hold of a result but its lists.
+Json whole_json(const train::TrainResult& result) {
   Json epochs = Json::array();
   for (const train::EpochResult& epoch : result.epochs) {
-    Json& object = epochs.emplace_back(epoch_json(epoch));
-    object.erase("compute_seconds");  // only in the run's files
-    object.erase("all_reduce_seconds");
+    epochs.push_back(epoch_json(epoch));
   }
   return {{"policy", result.policy},
           {"world", result.world},
@@ -51,11 +51,40 @@ Json train_json(const train::TrainResult& result) {
             {"root_mean_square_error", result.wire.root_mean_square}}}};
 }
 
-Status write_run_result(const std::filesystem::path& run, const train::TrainResult& result) {
-  Json object = train_json(result);
-  for (std::size_t i = 0; i < result.epochs.size(); ++i) {
-    object["epochs"][i] = epoch_json(result.epochs[i]);
+void erase(Json& object, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    object.erase(name);
   }
+}
+
+}  // namespace
+
+Json train_json(const train::TrainResult& result) {
+  Json object = whole_json(result);
+  for (Json& epoch : object["epochs"]) {
+    epoch.erase("compute_seconds");  // only in the run's files
+    epoch.erase("all_reduce_seconds");
+    if (epoch["sampling_messages"] == 0) {
+      erase(epoch, {"sampling_nodes", "sampling_bytes", "sampling_messages"});
+    }
+    if (epoch["val_accuracy"].is_null()) {
+      erase(epoch, {"evaluation_seconds", "val_accuracy"});
+    }
+  }
+  if (result.metric == "accuracy") {
+    object.erase("metric");
+  }
+  if (!result.best_epoch) {
+    erase(object, {"best_epoch", "best_val_accuracy", "stopped_early"});
+  }
+  if (result.wire.type.empty()) {
+    object.erase("wire");
+  }
+  return object;
+}
+
+Status write_run_result(const std::filesystem::path& run, const train::TrainResult& result) {
+  Json object = whole_json(result);
   Json ranks = Json::array();
   for (const train::RankCounts& counts : result.by_rank) {
     ranks.push_back({{"requests", counts.requests},

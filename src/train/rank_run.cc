@@ -280,7 +280,7 @@ class RankRun {
     }
     RUDDER_ASSIGN(result_.model_digest, compare_replicas(*collective_, learner_->parameters()));
     RUDDER_ASSIGN(result_.wire, sum_wire_error(*collective_, plane_->narrowing_error()));
-    result_.wire.type = name_of(plane_->wire_type());
+    result_.wire.type = options_.wire == "stored" ? "" : name_of(plane_->wire_type());
     RUDDER_ASSIGN(result_.by_rank, gather_counts(*collective_, run_counts_));
     RUDDER_TRY(gather_accesses());
     if (options_.evaluate && !result_.stopped) {

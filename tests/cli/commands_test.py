@@ -16,8 +16,7 @@ LIVE = ["none", "fixed-window", "degree", "vip", "lru", "lfu", "clock", "sieve",
 class Commands(Base):
     def test_graph_info_has_its_names(self):
         info = run_json("graph", "info", self.graph)
-        self.assertEqual(list(info), ["nodes", "edges", "features", "dtype", "classes", "multi_label", "train", "val", "test",
-                                      "max_degree", "origin"])
+        self.assertEqual(list(info), ["nodes", "edges", "features", "dtype", "classes", "train", "val", "test", "max_degree", "origin"])
         self.assertEqual((info["nodes"], info["features"], info["dtype"], info["classes"]), (3000, 20, "f32", 6))
 
     def test_partition_has_its_names(self):

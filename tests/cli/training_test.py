@@ -18,13 +18,10 @@ class Training(Base):
 
     def test_nothing_but_the_seed_changes_the_training(self):
         base = self.train("--policy", "none")
-        self.assertEqual(list(base), ["policy", "world", "epochs", "metric", "val_accuracy", "test_accuracy", "best_epoch", "best_val_accuracy", "stopped_early",
-                                      "loss_digest", "peak_rss_bytes", "wire"])
+        # What scripts rely on; more names come with the options that they belong to.
+        self.assertEqual(list(base), ["policy", "world", "epochs", "val_accuracy", "test_accuracy", "loss_digest", "peak_rss_bytes"])
         self.assertEqual(list(base["epochs"][0]), ["epoch", "loss", "seconds", "stall_seconds", "requests", "hits", "fetched",
-                                                   "payload_bytes", "wire_bytes", "messages", "sampling_nodes", "sampling_bytes",
-                                                   "sampling_messages", "evaluation_seconds", "val_accuracy"])
-        self.assertIsNone(base["best_epoch"])
-        self.assertIsNone(base["epochs"][0]["val_accuracy"])
+                                                   "payload_bytes", "wire_bytes", "messages"])
         self.assertEqual((base["world"], len(base["epochs"])), (4, 3))
         self.assertGreater(base["test_accuracy"], 0.5)
         runs = [["--policy", policy] for policy in LIVE[1:]]
@@ -77,7 +74,6 @@ class Training(Base):
         result = run_json("launch", "-n", 2, "--", "train", parts, *self.SHORT, "--epochs", 8)
         self.assertEqual(result["metric"], "micro_f1")
         self.assertGreater(result["test_accuracy"], 0.6)
-        self.assertEqual(self.train()["metric"], "accuracy")
 
     def test_other_models_train(self):
         for model in ("gcn", "gat"):
@@ -97,7 +93,7 @@ class Training(Base):
                 whole = self.train(*words)
                 asking = run_json("launch", "-n", 4, "--", "train", folder, *self.SHORT, *words, "--topology", "owner")
                 self.assertEqual((asking["loss_digest"], asking["test_accuracy"]), (whole["loss_digest"], whole["test_accuracy"]))
-                self.assertEqual(self.sampling(whole), [0, 0, 0])
+                self.assertNotIn("sampling_messages", whole["epochs"][0])
                 nodes, moved, messages = self.sampling(asking)
                 self.assertGreater(moved, nodes)
                 steps = 3 * -(-1200 // (4 * 32))
@@ -109,8 +105,6 @@ class Training(Base):
 
     def test_narrow_features_are_half_the_bytes_and_equal_under_every_policy(self):
         stored = self.train()
-        self.assertEqual(stored["wire"], {"type": "f32", "largest_absolute_error": 0, "largest_relative_error": 0,
-                                          "root_mean_square_error": 0})
         digests = {stored["loss_digest"]}
         for wire, relative in (("f16", 1), ("bf16", 2**-8)):  # f16 loses small values
             base = self.train("--wire", wire)
@@ -129,7 +123,10 @@ class Training(Base):
                     result = self.train("--wire", wire, *words)
                     self.assertEqual((result["loss_digest"], result["test_accuracy"]), (base["loss_digest"], base["test_accuracy"]))
         self.assertEqual(len(digests), 3)
-        self.assertEqual(self.train("--wire", "f32")["loss_digest"], stored["loss_digest"])
+        plain = self.train("--wire", "f32")
+        self.assertEqual((plain["loss_digest"], plain["wire"]),
+                         (stored["loss_digest"], {"type": "f32", "largest_absolute_error": 0, "largest_relative_error": 0,
+                                                  "root_mean_square_error": 0}))
 
     def test_what_needs_the_whole_structure_says_so(self):
         for words, said in ((["--policy", "vip"], "'vip'"), (["--trace", self.work / "never"], "rudder trace record")):
