@@ -257,6 +257,7 @@ TEST(Trainer, SaysWhatIsWrongWithItsOptions) {
 /// in the file `out`, and exits with 0 or 1.
 pid_t fork_rank(TrainOptions options, Rank rank, Rank world, std::uint16_t port,
                 const std::filesystem::path& out) {
+  static const Secret secret;  // made before the first fork: all ranks of this program have it
   const pid_t child = ::fork();
   if (child != 0) {
     return child;
@@ -265,9 +266,10 @@ pid_t fork_rank(TrainOptions options, Rank rank, Rank world, std::uint16_t port,
   if (rank != 0) {
     options.run_directory.clear();
   }
-  const auto result =
-      train(options, {.rank = rank, .world = world, .master_port = port, .host = fmt::format("h{}", rank)},
-            {}, nullptr);
+  const auto result = train(
+      options,
+      {.rank = rank, .world = world, .master_port = port, .host = fmt::format("h{}", rank), .secret = secret},
+      {}, nullptr);
   const Status written =
       write_text(out, result.ok() ? result->loss_digest + result->model_digest : result.error().message);
   ::_exit(result.ok() && written.ok() ? 0 : 1);
