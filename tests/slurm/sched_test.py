@@ -229,13 +229,14 @@ class SchedRun(unittest.TestCase):
         urgent = [self.submit(2, "priority=10", seconds="2") for _ in range(4)]
         mine = [victim, planned, *urgent]
         sizes = {job: jobs()[job]["node_count"] for job in mine}
-        kills = 0
+        kills = {"before": 0, "after": 0}
         for attempt in range(400):
             (tools / "count").write_text(str(1 + attempt % 3))
-            (tools / "mode").write_text("before" if attempt // 3 % 2 else "after")
+            mode = "before" if attempt // 3 % 2 else "after"
+            (tools / "mode").write_text(mode)
             done = subprocess.run(self.words("--once"), capture_output=True, text=True, env=env, timeout=60, check=False)
             self.assertIn(done.returncode, (0, 1, -signal.SIGKILL), done.stderr)
-            kills += done.returncode == -signal.SIGKILL
+            kills[mode] += done.returncode == -signal.SIGKILL
             seen = jobs()
             for job in mine:
                 self.assertIn(seen[job]["job_state"], ("PENDING", "RUNNING", "COMPLETING", "COMPLETED"))
@@ -245,8 +246,9 @@ class SchedRun(unittest.TestCase):
                 break
         self.assertEqual({job: self.state(job) for job in mine}, dict.fromkeys(mine, "COMPLETED"))
         self.assertEqual(reservations(), {})
-        print(f"{kills} planners killed", end=" ", flush=True)
-        self.assertGreater(kills, 10)
+        # How many there are depends on how many cycles the jobs take; both ways must have happened.
+        print(f"planners killed: {kills}", end=" ", flush=True)
+        self.assertGreater(min(kills.values()), 1, kills)
 
     def test_a_drained_node_of_a_zone_is_replaced(self):
         job = self.submit(3, f"shape=3x1 planned={int(time.time()) + 600}")
