@@ -10,6 +10,7 @@
 
 #include "rudder/cache/buffer_size.h"
 #include "rudder/core/text.h"
+#include "rudder/launch/run_secret.h"
 
 namespace rudder::cli {
 
@@ -97,6 +98,19 @@ void add_partition_options(OptionTable& table, graph::PartitionOptions& options)
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+Result<train::RankInfo> rank_info(const launch::RankEnvironment& environment, const std::string& host,
+                                  bool threads) {
+  train::RankInfo who{.rank = environment.rank,
+                      .world = environment.world,
+                      .master_address = environment.master_address,
+                      .master_port = environment.master_port,
+                      .host = host};
+  if (!threads && who.world > 1) {
+    RUDDER_ASSIGN(who.secret, launch::run_secret_from_environment());
+  }
+  return who;
 }
 
 void add_link_option(OptionTable& table, std::string& text, double& bits_per_second, std::string help) {

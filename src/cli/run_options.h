@@ -5,6 +5,7 @@
 #include "rudder/cache/policy.h"
 #include "rudder/graph/generators.h"
 #include "rudder/graph/partition.h"
+#include "rudder/launch/rank_env.h"
 #include "rudder/train/options.h"
 
 #include "cli/option_table.h"
@@ -28,6 +29,10 @@ void add_buffer_option(OptionTable& table, std::string& text,
                        std::string help = "Rows of each rank's buffer: a fraction of the halo or a number");
 /// This machine's name, for messages.
 [[nodiscard]] std::string host_name();
+/// Who this process is by its environment; with others, and unless all are threads of this process, with the
+/// run's secret.
+[[nodiscard]] Result<train::RankInfo> rank_info(const launch::RankEnvironment& environment,
+                                                const std::string& host, bool threads = false);
 /// Names of policies for help and errors: all, or those that run live.
 [[nodiscard]] std::vector<std::string> policy_names(bool live_only);
 

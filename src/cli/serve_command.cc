@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,8 +10,6 @@
 
 #include "rudder/core/machine.h"
 #include "rudder/launch/rank_env.h"
-#include "rudder/launch/run_secret.h"
-#include "rudder/train/blas.h"
 #include "rudder/train/serve.h"
 
 #include "cli/command.h"
@@ -72,20 +68,12 @@ class Serve final : public Command {
         "trainers,\nwhich share one buffer and one fetch of each row.");
   }
 
-  Result<int> run(const Program& program) override {
-    static_cast<void>(program);
+  Result<int> run(const Program&) override {
     if (serve_.socket.empty()) {
       return Error{Errc::kInvalidArgument, "serve needs --socket PATH"};
     }
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
-    train::RankInfo who{.rank = environment.rank,
-                        .world = environment.world,
-                        .master_address = environment.master_address,
-                        .master_port = environment.master_port,
-                        .host = host_};
-    if (who.world > 1) {
-      RUDDER_ASSIGN(who.secret, launch::run_secret_from_environment());
-    }
+    RUDDER_ASSIGN(const train::RankInfo who, rank_info(environment, host_));
     stop_event = ::eventfd(0, EFD_CLOEXEC);
     if (stop_event < 0) {
       return Error{Errc::kResource, "no event descriptor: " + std::generic_category().message(errno)};

@@ -7,7 +7,6 @@
 #include "rudder/core/files.h"
 #include "rudder/graph/partition.h"
 #include "rudder/launch/rank_env.h"
-#include "rudder/launch/run_secret.h"
 #include "rudder/report/progress.h"
 #include "rudder/sim/record.h"
 #include "rudder/train/blas.h"
@@ -91,12 +90,12 @@ class Train final : public Command {
   Result<int> run(const Program& program) override {
     train::select_blas_kernels(program.arguments);  // may start the program again
     RUDDER_TRY(check_options());
-    RUDDER_ASSIGN(const train::RankInfo who, find_rank());
+    RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
+    RUDDER_ASSIGN(const train::RankInfo who, find_rank(environment));
     if (!trace_.empty() && who.rank == 0) {
       // Says before the training when the trace could not be written after it.
       RUDDER_TRY(AtomicFile::create(trace_));
     }
-    RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
     RUDDER_ASSIGN(const std::uint32_t local, launch::local_rank(environment));
     RUDDER_ASSIGN(const std::unique_ptr<metrics::Exporter> exporter,
                   metrics_.start(local, train::blas_kernels()));
@@ -138,16 +137,8 @@ class Train final : public Command {
     return check_attach();
   }
 
-  Result<train::RankInfo> find_rank() const {
-    RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
-    train::RankInfo who{.rank = environment.rank,
-                        .world = environment.world,
-                        .master_address = environment.master_address,
-                        .master_port = environment.master_port,
-                        .host = host_};
-    if (train_.transport != "loopback" && environment.world > 1) {
-      RUDDER_ASSIGN(who.secret, launch::run_secret_from_environment());
-    }
+  Result<train::RankInfo> find_rank(const launch::RankEnvironment& environment) const {
+    RUDDER_ASSIGN(train::RankInfo who, rank_info(environment, host_, train_.transport == "loopback"));
     if (train_.transport == "loopback" && environment.world == 1) {
       RUDDER_ASSIGN(const graph::PartitionedGraph graph,
                     train_.topology == "owner" ? graph::PartitionedGraph::open_own(train_.partition, 0)
