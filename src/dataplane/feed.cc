@@ -94,6 +94,15 @@ Status check_inputs(const FeedInputs& inputs, const FeedOptions& options) {
 
 }  // namespace
 
+RunShape run_shape(const sample::Schedule& schedule, const FeedOptions& options) {
+  const std::uint64_t all = std::uint64_t{options.epochs} * schedule.steps_per_epoch();
+  return {.steps = all - std::min(options.first_step, all),
+          .steps_per_epoch = schedule.steps_per_epoch(),
+          .seed = schedule.seed(),
+          .batch = options.batch,
+          .fanout = options.fanout};
+}
+
 Result<std::unique_ptr<BatchSource>> make_feed(const FeedInputs& inputs, std::unique_ptr<RowSupply> supply,
                                                const FeedOptions& options, Duration deadline) {
   RUDDER_TRY(check_inputs(inputs, options));
@@ -123,14 +132,9 @@ Result<std::unique_ptr<BatchSource>> make_embedded_feed(const FeedInputs& inputs
                                                         const FeedOptions& options,
                                                         const BufferOptions& buffer) {
   RUDDER_TRY(check_inputs(inputs, options));
-  const std::uint64_t all = std::uint64_t{options.epochs} * inputs.schedule.steps_per_epoch();
-  const RunShape run{.steps = all - std::min(options.first_step, all),
-                     .steps_per_epoch = inputs.schedule.steps_per_epoch(),
-                     .seed = inputs.schedule.seed(),
-                     .batch = options.batch,
-                     .fanout = options.fanout};
-  RUDDER_ASSIGN(auto rows, HostBuffer::create(inputs.graph, std::array{PartId{inputs.rank}}, plane, run,
-                                              buffer, private_row_memory()));
+  RUDDER_ASSIGN(auto rows,
+                HostBuffer::create(inputs.graph, std::array{PartId{inputs.rank}}, plane,
+                                   run_shape(inputs.schedule, options), buffer, private_row_memory()));
   return make_feed(inputs, rows->supply(0), options, plane.options().deadline);
 }
 

@@ -179,13 +179,8 @@ class RankRun {
   }
 
   Status use_host_buffer(const dataplane::FeedOptions& feeding) {
-    const std::uint64_t all = std::uint64_t{options_.epochs} * schedule_->steps_per_epoch();
-    const dataplane::RunShape run{.steps = all - std::min(feeding.first_step, all),
-                                  .steps_per_epoch = schedule_->steps_per_epoch(),
-                                  .seed = options_.seed,
-                                  .batch = options_.batch,
-                                  .fanout = options_.fanout};
-    RUDDER_ASSIGN(auto supply, dataplane::attach(graph_, who_.rank, run, options_.attach, deadline_));
+    RUDDER_ASSIGN(auto supply, dataplane::attach(graph_, who_.rank, dataplane::run_shape(*schedule_, feeding),
+                                                 options_.attach, deadline_));
     const dataplane::SupplyTerms terms = supply->terms();
     for (PartId p = terms.first_part; p < terms.first_part + terms.parts; ++p) {
       RUDDER_ASSIGN(auto part, graph_.open_part(p));

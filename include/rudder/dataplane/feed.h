@@ -60,6 +60,9 @@ struct FeedOptions {
   metrics::Registry* figures = nullptr;  ///< gets the number of ready batches; outlives the feed; null: none
 };
 
+/// What a buffer for a feed with these options may know of the run.
+[[nodiscard]] RunShape run_shape(const sample::Schedule& schedule, const FeedOptions& options);
+
 /// What a feed is made from; everything outlives it.
 struct FeedInputs {
   const graph::PartitionedGraph& graph;
