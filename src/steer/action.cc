@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rudder/steer/action.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace rudder::steer {
+
+bool operator==(const Setting& a, const Setting& b) noexcept {
+  return a.policy == b.policy && a.replace == b.replace && a.lookahead == b.lookahead && a.depth == b.depth &&
+         a.prefetch_bytes_per_second == b.prefetch_bytes_per_second && a.slot_share == b.slot_share;
+}
+
+std::size_t ActionSet::find(std::string_view action) const noexcept {
+  const auto found =
+      std::find_if(actions.begin(), actions.end(), [&](const Action& each) { return each.name == action; });
+  return found == actions.end() ? kMaxActions : static_cast<std::size_t>(found - actions.begin());
+}
+
+ActionSet replace_actions() {
+  Setting skip;
+  Setting replace;
+  replace.replace = true;
+  return {"replace",
+          {{"skip", "leave the buffer as it is", skip},
+           {"replace", "swap rows that were not used for long for those missed most", replace}},
+          0,
+          0};
+}
+
+namespace {
+
+Status check_bounds(const KnobBounds& bounds) {
+  for (const std::string& name : bounds.policies) {
+    RUDDER_ASSIGN(const cache::PolicyInfo* const policy, cache::find_policy(name));
+    if (!policy->live || !policy->overlapped) {
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("policy '{}' cannot be steered: it {}", name,
+                               policy->live ? "fetches nothing ahead" : "needs the whole trace")};
+    }
+  }
+  for (const std::uint32_t depth : bounds.depths) {
+    if (depth < 1 || depth > 1024) {
+      return Error{Errc::kInvalidArgument, fmt::format("depth {} is not within 1..1024", depth)};
+    }
+  }
+  for (const double rate : bounds.prefetch_bytes_per_second) {
+    if (!(rate >= 0) || rate > 1e15) {
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("prefetch rate {} is not within 0..1e15 bytes/s", rate)};
+    }
+  }
+  for (const double share : bounds.slot_shares) {
+    if (!(share > 0 && share <= 1)) {
+      return Error{Errc::kInvalidArgument, fmt::format("slot share {} is not within (0, 1]", share)};
+    }
+  }
+  return {};
+}
+
+/// "lru-d4-r2e6-s75": the parts that differ among the set's actions.
+std::string knob_name(const Setting& setting, const KnobBounds& bounds) {
+  std::vector<std::string> parts;
+  if (bounds.policies.size() > 1) {
+    parts.push_back(setting.policy);
+  }
+  if (bounds.depths.size() > 1) {
+    parts.push_back(fmt::format("depth{}", setting.depth));
+  }
+  if (bounds.prefetch_bytes_per_second.size() > 1) {
+    parts.push_back(setting.prefetch_bytes_per_second > 0
+                        ? fmt::format("rate{:.0f}k", setting.prefetch_bytes_per_second / 1e3)
+                        : "fullrate");
+  }
+  if (bounds.slot_shares.size() > 1) {
+    parts.push_back(fmt::format("slots{:.0f}", setting.slot_share * 100));
+  }
+  return fmt::format("{}", fmt::join(parts, "-"));
+}
+
+std::string knob_help(const Setting& setting) {
+  return fmt::format(
+      "keep rows by {}, fetch {} batches ahead{}, {:.0f} % of memory for kept rows", setting.policy,
+      setting.depth,
+      setting.prefetch_bytes_per_second > 0
+          ? fmt::format(" at no more than {:.3g} MB/s", setting.prefetch_bytes_per_second / 1e6)
+          : "",
+      setting.slot_share * 100);
+}
+
+}  // namespace
+
+Result<ActionSet> knob_actions(const KnobBounds& bounds) {
+  RUDDER_TRY(check_bounds(bounds));
+  ActionSet set;
+  set.name = "knobs";
+  for (const std::string& policy : bounds.policies) {
+    for (const std::uint32_t depth : bounds.depths) {
+      for (const double rate : bounds.prefetch_bytes_per_second) {
+        for (const double share : bounds.slot_shares) {
+          Setting setting;
+          setting.policy = policy;
+          setting.depth = depth;
+          setting.prefetch_bytes_per_second = rate;
+          setting.slot_share = share;
+          set.actions.push_back({knob_name(setting, bounds), knob_help(setting), setting});
+        }
+      }
+    }
+  }
+  if (set.actions.size() < 2 || set.actions.size() > kMaxActions) {
+    return Error{Errc::kInvalidArgument, fmt::format("{} combinations of knobs; from 2 to {} can be steered",
+                                                     set.actions.size(), kMaxActions)};
+  }
+  for (std::size_t i = 0; i < set.actions.size(); ++i) {
+    if (set.find(set.actions[i].name) != i) {
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("two knob settings are called '{}'", set.actions[i].name)};
+    }
+  }
+  return set;
+}
+
+}  // namespace rudder::steer
