@@ -14,7 +14,7 @@
 namespace rudder::cache {
 namespace {
 
-class BoundedMin final : public Policy {
+class BoundedMin final : public Cloneable<BoundedMin> {
  public:
   using Step = FutureUses::Step;
 
@@ -54,6 +54,15 @@ class BoundedMin final : public Policy {
     classify(request, buffer);
     future_.pop(request.rows);
     admit(request.rows, buffer);
+    free_ = buffer.capacity() - buffer.size();
+  }
+
+  void adopt(const Residency& buffer) override {
+    for (SlotId slot = 0; slot < buffer.capacity(); ++slot) {
+      if (buffer.row_at(slot) != kNoNode) {
+        attach(slot, buffer.row_at(slot), FutureUses::kUnknown);
+      }
+    }
     free_ = buffer.capacity() - buffer.size();
   }
 

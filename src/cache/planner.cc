@@ -108,6 +108,12 @@ class Planner::Impl {
 Planner::Planner(std::unique_ptr<Policy> policy, SlotId capacity, std::uint32_t horizon)
     : policy_(std::move(policy)), residency_(capacity), impl_(std::make_unique<Impl>(horizon)) {}
 
+Planner::Planner(const Planner& other)
+    : policy_(other.policy_->clone()),
+      residency_(other.residency_),
+      totals_(other.totals_),
+      impl_(std::make_unique<Impl>(*other.impl_)) {}
+
 Planner::~Planner() = default;
 
 /// True when the policy may serve the front batch (or start) now.
@@ -171,6 +177,8 @@ Plan Planner::next() {
   } else {
     std::vector<NodeId> rows = std::move(impl.queue.front());
     impl.queue.pop_front();
+    policy_->prepare(impl.next, residency_);
+    residency_.forget_touched();
     impl.slots.resize(rows.size());
     residency_.find_many(rows, impl.slots);
     policy_->serve(Request{impl.next, rows, impl.slots}, residency_);

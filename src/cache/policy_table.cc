@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "rudder/cache/policy.h"
+#include "rudder/core/check.h"
 #include "rudder/core/rng.h"
 #include "rudder/core/text.h"
 
@@ -37,6 +38,11 @@ bool Policy::wants_more() const {
   return false;
 }
 void Policy::reveal(StepId /*step*/, std::span<const NodeId> /*rows*/) {}
+void Policy::prepare(StepId /*step*/, Residency& /*buffer*/) {}
+void Policy::adopt(const Residency& /*buffer*/) {
+  RUDDER_CHECK(false, "this policy cannot take over a buffer");
+}
+void Policy::replace_once() {}
 
 std::uint64_t policy_seed(std::uint64_t run_seed, NodeId owned_begin) noexcept {
   return stream_key({run_seed, static_cast<std::uint64_t>(owned_begin)});

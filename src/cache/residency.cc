@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <numeric>
-
 #include "rudder/cache/policy.h"
 #include "rudder/core/check.h"
 
 namespace rudder::cache {
 
 Residency::Residency(SlotId capacity)
-    : index_(capacity),
+    : capacity_(capacity),
+      index_(capacity),
       rows_(capacity, kNoNode),
-      free_(capacity),
       free_position_(capacity),
       is_touched_(capacity, 0) {
-  std::iota(free_.rbegin(), free_.rend(), SlotId{0});
-  std::iota(free_position_.rbegin(), free_position_.rend(), SlotId{0});
+  free_.reserve(capacity);
+  list_free_slots();
   touched_.reserve(capacity);
   before_.reserve(capacity);
 }
@@ -45,6 +43,28 @@ void Residency::clear(SlotId slot) {
   rows_[slot] = kNoNode;
   free_position_[slot] = narrow<SlotId>(free_.size());
   free_.push_back(slot);
+}
+
+void Residency::set_capacity(SlotId capacity) {
+  RUDDER_CHECK(capacity <= rows_.size(), "a buffer cannot have more slots than it was made with");
+  for (SlotId slot = capacity; slot < capacity_; ++slot) {
+    if (rows_[slot] != kNoNode) {
+      clear(slot);
+    }
+  }
+  capacity_ = capacity;
+  list_free_slots();
+}
+
+/// The lowest comes first.
+void Residency::list_free_slots() {
+  free_.clear();
+  for (SlotId slot = capacity_; slot-- > 0;) {
+    if (rows_[slot] == kNoNode) {
+      free_position_[slot] = narrow<SlotId>(free_.size());
+      free_.push_back(slot);
+    }
+  }
 }
 
 void Residency::touch(SlotId slot) {

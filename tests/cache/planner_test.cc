@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using testing::LiteralMachine;
 
 /// A policy made of closures, which notes all calls.
-class Scripted final : public Policy {
+class Scripted final : public Cloneable<Scripted> {
  public:
   std::function<void(Residency&)> on_start;
   std::function<bool()> on_wants_more;

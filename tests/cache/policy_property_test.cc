@@ -133,6 +133,31 @@ void run_pipelined(const std::vector<Plan>& plans, std::size_t horizon) {
   EXPECT_TRUE(in_flight.empty());
 }
 
+TEST_P(EveryPolicy, ACopyInTheMiddleOfARunGoesOnAsTheOriginal) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Scene scene = random_scene(seed, 30, 16, 10);
+    for (const SlotId capacity : capacities(scene)) {
+      Planner original(make_policy(GetParam(), scene.context(capacity), settings_of(seed)), capacity, 2);
+      std::unique_ptr<Planner> copy;
+      for (const auto& batch : scene.batches) {
+        original.push(batch);
+      }
+      original.finish();
+      for (std::uint64_t plan = 0; !original.done(); ++plan) {
+        if (plan == seed % scene.batches.size()) {
+          copy = std::make_unique<Planner>(original);
+        }
+        const Plan next = original.next();
+        if (copy != nullptr) {
+          ASSERT_FALSE(copy->done());
+          ASSERT_TRUE(same(next, copy->next()))
+              << "seed " << seed << " capacity " << capacity << " plan " << plan;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(EveryPolicy, HasNoRowInFlightTwice) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Scene scene = random_scene(seed, 20, 24, 10);

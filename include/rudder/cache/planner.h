@@ -64,6 +64,9 @@ class Planner {
   /// `horizon`: plans whose rows may be in flight at the same time, so that the prompt rows of plan p are
   /// asked for when plan p - horizon has been gathered (0 and 1: one plan at a time; nothing is deferred).
   Planner(std::unique_ptr<Policy> policy, SlotId capacity, std::uint32_t horizon);
+  /// Goes on independently from the same state.
+  Planner(const Planner& other);
+  Planner& operator=(const Planner&) = delete;
   ~Planner();
 
   /// True when next() needs one more batch (or finish()) first. Batches pushed although not wanted are queued

@@ -23,7 +23,8 @@ class Residency {
  public:
   explicit Residency(SlotId capacity);
 
-  [[nodiscard]] SlotId capacity() const noexcept { return narrow<SlotId>(rows_.size()); }
+  /// Slots in use: [0, capacity()).
+  [[nodiscard]] SlotId capacity() const noexcept { return capacity_; }
   [[nodiscard]] SlotId size() const noexcept { return narrow<SlotId>(index_.size()); }
   [[nodiscard]] bool full() const noexcept { return free_.empty(); }
   [[nodiscard]] NodeId row_at(SlotId slot) const noexcept { return rows_[slot]; }  ///< kNoNode when free
@@ -43,12 +44,20 @@ class Residency {
   void place(SlotId slot, NodeId row);
   /// Frees a slot, which must be taken.
   void clear(SlotId slot);
+  /// Uses slots [0, capacity) only, at most as many as the buffer was made with; rows in others are dropped.
+  /// O(slots).
+  void set_capacity(SlotId capacity);
+  /// Slots that the buffer was made with.
+  [[nodiscard]] SlotId slots() const noexcept { return narrow<SlotId>(rows_.size()); }
 
  private:
   friend class Planner;
   void touch(SlotId slot);
   void forget_touched();
 
+  void list_free_slots();
+
+  SlotId capacity_;
   SlotIndex index_;
   std::vector<NodeId> rows_;
   std::vector<SlotId> free_;           ///< stack, the next free slot last
@@ -107,10 +116,11 @@ struct PolicySettings {
 /// nothing else may enter (no clocks, no addresses), so that replays repeat live runs.
 class Policy {
  public:
-  Policy() = default;
-  Policy(const Policy&) = delete;
   Policy& operator=(const Policy&) = delete;
   virtual ~Policy() = default;
+
+  /// An independent copy in the same state; what the context's spans show is shared.
+  [[nodiscard]] virtual std::unique_ptr<Policy> clone() const = 0;
 
   /// Fills the empty buffer before the first batch (static policies). Default: nothing.
   virtual void start(Residency& buffer);
@@ -121,9 +131,31 @@ class Policy {
   /// The next unknown batch: `step` counts from 0, each step once, in order. Rows as in Request. Default:
   /// ignored.
   virtual void reveal(StepId step, std::span<const NodeId> rows);
+  /// Before the rows of batch `step`, the next to be served, are looked up. Rows may leave the buffer, none
+  /// may come. Default: nothing.
+  virtual void prepare(StepId step, Residency& buffer);
   /// Batch `request` is served: hits from their slots, misses from staging memory. Decide what the buffer
   /// holds next.
   virtual void serve(const Request& request, Residency& buffer) = 0;
+
+  /// Instead of start(), before any reveal(): the buffer holds rows that another policy put there. They are
+  /// taken over where they are, as rows that came in just now. Only where the table says `adopts`.
+  virtual void adopt(const Residency& buffer);
+  /// Rows not used for long shall be replaced with the next serve(). Default: ignored.
+  virtual void replace_once();
+
+ protected:
+  Policy() = default;
+  Policy(const Policy&) = default;
+};
+
+/// Gives a policy of copyable members its clone(): class Lru final : public Cloneable<Lru>.
+template <class Derived>
+class Cloneable : public Policy {
+ public:
+  [[nodiscard]] std::unique_ptr<Policy> clone() const override {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
 };
 
 /// One line of the policy table.
@@ -135,6 +167,7 @@ struct PolicyInfo {
   bool needs_vip = false;
   bool does_without_vip = false;  ///< goes by the halo's degrees where no inclusion probability is to be had
   bool needs_degrees = false;
+  bool adopts = false;  ///< can take over a buffer in the middle of a run (Policy::adopt)
   std::unique_ptr<Policy> (*make)(const PolicyContext&, const PolicySettings&) = nullptr;
 };
 

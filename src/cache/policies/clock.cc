@@ -7,7 +7,7 @@ namespace {
 /// Second chance (Corbató 1968). A hit sets the slot's mark; the hand clears marks until it finds a slot
 /// without one. Rows enter unmarked, so that a row used once does not outlive a full turn. Hits first, then
 /// misses in row order. O(1) a row, amortised: each step of the hand undoes a hit or finds a victim.
-class ClockPolicy final : public Policy {
+class ClockPolicy final : public Cloneable<ClockPolicy> {
  public:
   explicit ClockPolicy(SlotId capacity) : marked_(capacity, 0) {}
 
@@ -26,6 +26,8 @@ class ClockPolicy final : public Policy {
       }
     }
   }
+
+  void adopt(const Residency& /*buffer*/) override {}  // the hand passes over slots, whoever filled them
 
  private:
   SlotId sweep() {
@@ -48,6 +50,7 @@ class ClockPolicy final : public Policy {
 PolicyInfo clock_policy() {
   return {.name = "clock",
           .help = "on demand: second chance, an approximation of lru",
+          .adopts = true,
           .make = [](const PolicyContext& context, const PolicySettings&) -> std::unique_ptr<Policy> {
             return std::make_unique<ClockPolicy>(context.capacity);
           }};

@@ -6,7 +6,7 @@
 namespace rudder::cache {
 namespace {
 
-class Degree final : public Policy {
+class Degree final : public Cloneable<Degree> {
  public:
   explicit Degree(const PolicyContext& context) : context_(context) {}
 

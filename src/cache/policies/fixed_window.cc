@@ -10,7 +10,7 @@ namespace {
 /// are resident or were missed just now are taken first, without fetching them again; the others are extras,
 /// lowest id first. High hit rates with little traffic saved: the reason why fetched rows are counted, not
 /// only hits. O(R) a batch.
-class FixedWindow final : public Policy {
+class FixedWindow final : public Cloneable<FixedWindow> {
  public:
   explicit FixedWindow(SlotId capacity) : capacity_(capacity) {}
 

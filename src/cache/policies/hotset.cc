@@ -15,7 +15,7 @@ namespace {
 /// the sampling schedule one epoch ahead. At the last batch of an epoch the rows of the next hot set that are
 /// not resident replace those that left it; all other rows are fetched and bypassed. Rows fetched in epoch e:
 /// |H_e \ H_(e-1)|, less those that the last batch before had just missed, plus the requests outside H_e.
-class HotSet final : public Policy {
+class HotSet final : public Cloneable<HotSet> {
  public:
   explicit HotSet(StepId steps_per_epoch) : steps_per_epoch_(std::max<StepId>(1, steps_per_epoch)) {}
 

@@ -13,7 +13,7 @@ namespace {
 /// end of the batch (rounded down, not below 1), so that rows popular long ago can leave: without ageing, LFU
 /// keeps them for ever. Where two counts merge, rows of the lower one leave first. Hits first, then misses in
 /// row order. O(1) a row, amortised.
-class Lfu final : public Policy {
+class Lfu final : public Cloneable<Lfu> {
  public:
   explicit Lfu(SlotId capacity) : by_count_(capacity, kMostUses + 1), count_(capacity, 0) {}
 
@@ -38,6 +38,14 @@ class Lfu final : public Policy {
     if (uses_ >= kAgeAfter * buffer.capacity()) {
       uses_ = 0;
       halve();
+    }
+  }
+
+  void adopt(const Residency& buffer) override {
+    for (SlotId slot = 0; slot < buffer.capacity(); ++slot) {
+      if (buffer.row_at(slot) != kNoNode) {
+        put(slot, 1);
+      }
     }
   }
 
@@ -77,6 +85,7 @@ class Lfu final : public Policy {
 PolicyInfo lfu_policy() {
   return {.name = "lfu",
           .help = "on demand: replaces the row used least often, with ageing",
+          .adopts = true,
           .make = [](const PolicyContext& context, const PolicySettings&) -> std::unique_ptr<Policy> {
             return std::make_unique<Lfu>(context.capacity);
           }};

@@ -16,6 +16,7 @@ PolicyInfo lookahead_policy() {
       .help = "keeps the rows whose next use is nearest in the next batches (default)",
       .needs_vip = true,
       .does_without_vip = true,
+      .adopts = true,
       .make = [](const PolicyContext& context, const PolicySettings& settings) -> std::unique_ptr<Policy> {
         return make_bounded_min(context, settings.max_lookahead, kWindowFactor * context.capacity);
       }};

@@ -7,7 +7,7 @@ namespace rudder::cache {
 namespace {
 
 /// Hits are used in row order, then misses enter in row order. O(1) a row.
-class Lru final : public Policy {
+class Lru final : public Cloneable<Lru> {
  public:
   explicit Lru(SlotId capacity) : order_(capacity, 1) {}
 
@@ -24,6 +24,14 @@ class Lru final : public Policy {
     for (std::size_t i = 0; i < request.rows.size(); ++i) {
       if (request.slots[i] == kNoSlot) {
         buffer.place(take_slot(buffer), request.rows[i]);
+      }
+    }
+  }
+
+  void adopt(const Residency& buffer) override {
+    for (SlotId slot = 0; slot < buffer.capacity(); ++slot) {
+      if (buffer.row_at(slot) != kNoNode) {
+        order_.push_back(kList, slot);
       }
     }
   }
@@ -51,6 +59,7 @@ class Lru final : public Policy {
 PolicyInfo lru_policy() {
   return {.name = "lru",
           .help = "on demand: replaces the least recently used row",
+          .adopts = true,
           .make = [](const PolicyContext& context, const PolicySettings&) -> std::unique_ptr<Policy> {
             return std::make_unique<Lru>(context.capacity);
           }};

@@ -4,7 +4,7 @@
 namespace rudder::cache {
 namespace {
 
-class None final : public Policy {
+class None final : public Cloneable<None> {
  public:
   void serve(const Request& /*request*/, Residency& /*buffer*/) override {}
 };

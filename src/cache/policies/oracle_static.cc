@@ -12,7 +12,7 @@ namespace {
 /// The best buffer that never changes, in hindsight: the rows of the highest counts over the whole run,
 /// placed before it begins. The fill fetches a row once and saves each of its `count` misses, so only rows
 /// with at least two are worth it, and by descending count no other choice fetches less.
-class OracleStatic final : public Policy {
+class OracleStatic final : public Cloneable<OracleStatic> {
  public:
   void start(Residency& buffer) override {
     started_ = true;

@@ -49,7 +49,7 @@ class Ghosts {
 /// than once there move on to the main queue, others leave and are remembered as ghosts. A miss that is a
 /// ghost enters the main queue at once. The main queue gives a row another round for each hit, up to three.
 /// Every miss is admitted; hits of a batch come before its misses. O(1) amortised a request.
-class S3Fifo final : public Policy {
+class S3Fifo final : public Cloneable<S3Fifo> {
  public:
   explicit S3Fifo(SlotId capacity)
       : small_target_(std::max<SlotId>(1, capacity / 10)),
@@ -70,6 +70,15 @@ class S3Fifo final : public Policy {
     for (std::size_t i = 0; i < request.rows.size(); ++i) {
       if (request.slots[i] == kNoSlot) {
         admit(request.rows[i], buffer);
+      }
+    }
+  }
+
+  void adopt(const Residency& buffer) override {
+    for (SlotId slot = 0; slot < buffer.capacity(); ++slot) {
+      if (buffer.row_at(slot) != kNoNode) {
+        // They have been of use: as far as it goes, not on trial again.
+        (main_.size() < main_target_ ? main_ : small_).push(links_, slot);
       }
     }
   }
@@ -129,6 +138,7 @@ PolicyInfo s3fifo_policy() {
   PolicyInfo info;
   info.name = "s3fifo";
   info.help = "admits every miss into a small queue; rows hit again there move to the main queue";
+  info.adopts = true;
   info.make = [](const PolicyContext& context, const PolicySettings&) -> std::unique_ptr<Policy> {
     return std::make_unique<S3Fifo>(context.capacity);
   };

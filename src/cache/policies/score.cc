@@ -141,8 +141,19 @@ double ScorePolicy::aged(const Candidate& candidate) const {
   return rules_.age_misses ? candidate.score * power(served_ - candidate.as_of) : candidate.score;
 }
 
+void ScorePolicy::adopt(const Residency& buffer) {
+  for (SlotId slot = 0; slot < buffer.capacity(); ++slot) {
+    enter(slot, 1.0);
+  }
+}
+
 void ScorePolicy::insert(Residency& buffer, SlotId slot, NodeId row, double score) {
   buffer.place(slot, row);
+  enter(slot, score);
+}
+
+/// The slot's row has just come in.
+void ScorePolicy::enter(SlotId slot, double score) {
   Resident& resident = residents_[slot];
   resident.initial = score;
   resident.since = served_;
@@ -275,7 +286,8 @@ void ScorePolicy::serve(const Request& request, Residency& buffer) {
       ++misses;
     }
   }
-  const bool due = served_ % settings_.score_period == 0;
+  const bool due = served_ % settings_.score_period == 0 || replace_once_;
+  replace_once_ = false;
   if (rules_.always_score) {
     score_misses(request, buffer);
     if (due) {
@@ -290,6 +302,7 @@ PolicyInfo score_policy() {
   PolicyInfo info;
   info.name = "score";
   info.help = "every few batches, rows not hit for long make room for those missed most";
+  info.adopts = true;
   info.needs_degrees = true;  // for the first fill
   info.make = [](const PolicyContext& context, const PolicySettings& settings) -> std::unique_ptr<Policy> {
     return std::make_unique<ScorePolicy>(context, settings, ScoreRules());

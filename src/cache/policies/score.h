@@ -46,12 +46,14 @@ struct ScoreRules {
 };
 
 /// Settings must have passed check_score_settings(). O(1) a request; O(capacity + candidates) a replacement.
-class ScorePolicy final : public Policy {
+class ScorePolicy final : public Cloneable<ScorePolicy> {
  public:
   ScorePolicy(const PolicyContext& context, const PolicySettings& settings, const ScoreRules& rules);
 
   void start(Residency& buffer) override;
   void serve(const Request& request, Residency& buffer) override;
+  void adopt(const Residency& buffer) override;
+  void replace_once() override { replace_once_ = true; }
 
   /// The stale score of a slot after the last served batch. For tests.
   [[nodiscard]] double stale_score(SlotId slot) const;
@@ -75,6 +77,7 @@ class ScorePolicy final : public Policy {
   [[nodiscard]] StepId unhit(const Resident& resident) const;
   [[nodiscard]] bool is_stale(SlotId slot) const;
   [[nodiscard]] double aged(const Candidate& candidate) const;
+  void enter(SlotId slot, double score);
   void insert(Residency& buffer, SlotId slot, NodeId row, double score);
   void score_misses(const Request& request, Residency& buffer);
   void put_candidate(const Candidate& candidate);
@@ -90,6 +93,7 @@ class ScorePolicy final : public Policy {
   std::array<double, 512> powers_{};  ///< of gamma_
   double stale_below_ = 0.0;          ///< published bound, or (1 - alpha)^stale_after
   StepId served_ = 0;                 ///< batches, the current one included
+  bool replace_once_ = false;         ///< with the next batch, whatever the period
   std::vector<Resident> residents_;   ///< by slot
   std::vector<Candidate> candidates_;
   std::vector<NodeId> missed_;    ///< scratch

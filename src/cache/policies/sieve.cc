@@ -10,7 +10,7 @@ namespace {
 /// SIEVE (Zhang et al., NSDI 2024): a queue in order of admission, one visited bit a row, and a hand that
 /// moves from the oldest row towards the newest, clears bits and evicts the first row without one. A hit only
 /// sets its bit. Every miss is admitted; hits of a batch come before its misses. O(1) amortised a request.
-class Sieve final : public Policy {
+class Sieve final : public Cloneable<Sieve> {
  public:
   explicit Sieve(SlotId capacity)
       : newer_(capacity, kNoSlot), older_(capacity, kNoSlot), visited_(capacity, 0) {}
@@ -28,6 +28,14 @@ class Sieve final : public Policy {
       if (request.slots[i] == kNoSlot) {
         const SlotId slot = buffer.full() ? evict() : buffer.free_slot();
         buffer.place(slot, request.rows[i]);
+        push_newest(slot);
+      }
+    }
+  }
+
+  void adopt(const Residency& buffer) override {
+    for (SlotId slot = 0; slot < buffer.capacity(); ++slot) {
+      if (buffer.row_at(slot) != kNoNode) {
         push_newest(slot);
       }
     }
@@ -73,6 +81,7 @@ PolicyInfo sieve_policy() {
   PolicyInfo info;
   info.name = "sieve";
   info.help = "admits every miss; evicts the next row without a hit since the hand last passed";
+  info.adopts = true;
   info.make = [](const PolicyContext& context, const PolicySettings&) -> std::unique_ptr<Policy> {
     return std::make_unique<Sieve>(context.capacity);
   };

@@ -8,7 +8,7 @@ namespace {
 
 /// The best static set by expectation: expected remote rows a batch are the sum of VIP over remote nodes
 /// outside the set (SALIENT++, arXiv 2305.03152).
-class Vip final : public Policy {
+class Vip final : public Cloneable<Vip> {
  public:
   explicit Vip(const PolicyContext& context) : context_(context) {}
 
