@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "rudder/core/text.h"
@@ -90,7 +91,8 @@ std::vector<Registered> register_all(CLI::App& root) {
     Registered entry;
     entry.command = info.make();
     entry.app = app;
-    entry.command->add_arguments(*app);
+    Arguments arguments(*app);
+    entry.command->add_arguments(arguments);
     entry.command->options().bind(*app);
     registered.push_back(std::move(entry));
   }

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "rudder/core/result.h"
 
+#include "cli/arguments.h"
 #include "cli/option_table.h"
 
 namespace rudder::cli {
@@ -34,7 +34,7 @@ class Command {
   virtual ~Command() = default;
 
   /// Positional arguments; called once, before parsing. Options come from `options()`.
-  virtual void add_arguments(CLI::App& app) { static_cast<void>(app); }
+  virtual void add_arguments(Arguments& arguments) { static_cast<void>(arguments); }
   /// Runs after options were resolved. The value is the exit code.
   [[nodiscard]] virtual Result<int> run(const Program& program) = 0;
 

@@ -77,9 +77,9 @@ class GraphImport final : public GraphCommand {
     options().integer<std::uint64_t>("seed", import_.seed, 0, ~std::uint64_t{0}, "Of what the source lacks");
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("SRC", source_, "File or folder to read")->required();
-    app.add_option("DIR", directory_, "Graph folder to write")->required();
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("SRC", source_, "File or folder to read");
+    arguments.one("DIR", directory_, "Graph folder to write");
   }
   Result<int> run(const Program&) override {
     const auto format = graph::import_format_from_name(format_);
@@ -103,9 +103,9 @@ class GraphGenerate final : public GraphCommand {
     add_generator_options(options(), generate_);
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("NAME", name_, "debian, wordnet, rmat, chung-lu or planted")->required();
-    app.add_option("DIR", directory_, "Graph folder to write")->required();
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("NAME", name_, "debian, wordnet, rmat, chung-lu or planted");
+    arguments.one("DIR", directory_, "Graph folder to write");
   }
   Result<int> run(const Program&) override {
     RUDDER_ASSIGN(const graph::GraphData data, graph::generate_graph(name_, generate_));
@@ -121,18 +121,16 @@ class GraphGenerate final : public GraphCommand {
 class GraphInfo final : public GraphCommand {
  public:
   GraphInfo() { add_json_option(); }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("DIR", directory_, "Graph folder")->required();
-  }
+  void add_arguments(Arguments& arguments) override { arguments.one("DIR", directory_, "Graph folder"); }
   Result<int> run(const Program&) override { return finish(directory_); }
 };
 
 class GraphExport final : public GraphCommand {
  public:
   GraphExport() { add_json_option(); }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("PARTITION", partition_, "Partition folder to read")->required();
-    app.add_option("DIR", directory_, "Graph folder to write")->required();
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("PARTITION", partition_, "Partition folder to read");
+    arguments.one("DIR", directory_, "Graph folder to write");
   }
   Result<int> run(const Program&) override {
     RUDDER_ASSIGN(const graph::PartitionedGraph partitioned, graph::PartitionedGraph::open(partition_));

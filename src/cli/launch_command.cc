@@ -29,15 +29,11 @@ class Launch final : public Command {
     options().integer<std::uint16_t>("port", port_, 0, 65535,
                                      "TCP port of rank 0's rendezvous; 0 picks a free one");
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("-n,--ranks", ranks_, "Ranks to start")
-        ->required()
-        ->check(CLI::Range(1, 4096))
-        ->type_name("N");
-    app.add_option("COMMAND", command_,
-                   "After --: a rudder command (train …) or any program with its arguments")
-        ->required();
-    app.footer(
+  void add_arguments(Arguments& arguments) override {
+    arguments.number("-n,--ranks", ranks_, 1, 4096, "Ranks to start");
+    arguments.rest("COMMAND", command_,
+                   "After --: a rudder command (train …) or any program with its arguments");
+    arguments.footer(
         "Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and RUDDER_SECRET. Standard "
         "output of\n"
         "rank 0 passes through line by line; everything else comes out on standard error with the rank in "

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -12,9 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "rudder/core/result.h"
+
+namespace CLI {
+class App;
+}
 
 namespace rudder::cli {
 

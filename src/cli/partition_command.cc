@@ -20,9 +20,9 @@ class Partition final : public Command {
     options().integer<std::uint64_t>("seed", partition_.seed, 0, ~std::uint64_t{0}, "Of everything random");
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("DIR", graph_, "Graph folder to cut")->required();
-    app.add_option("OUT", out_, "Partition folder to write")->required();
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("DIR", graph_, "Graph folder to cut");
+    arguments.one("OUT", out_, "Partition folder to write");
   }
   Result<int> run(const Program&) override {
     RUDDER_ASSIGN(const graph::Graph graph, graph::Graph::open(graph_));

@@ -124,8 +124,8 @@ class PlaceReplace final : public Command {
     files_.add_options(options());
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("PLACEMENT", file_, "Canonical JSON of the placement")->required();
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("PLACEMENT", file_, "Canonical JSON of the placement");
   }
   Result<int> run(const Program&) override {
     if (topology_.empty() || failed_.empty()) {

@@ -36,7 +36,7 @@ class PlaceTopology final : public Command {
     options().integer<std::uint64_t>("lines", lines_, 1, 10'000'000, "Most lines of the text tree");
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override { app.add_option("FILE", file_, "Topology file")->required(); }
+  void add_arguments(Arguments& arguments) override { arguments.one("FILE", file_, "Topology file"); }
   Result<int> run(const Program&) override {
     RUDDER_ASSIGN(const LoadedTopology loaded, input_.load(file_));
     if (!svg_.empty()) {
@@ -104,8 +104,8 @@ class PlaceCheck final : public Command {
     options().real("seconds", limits_.seconds, 0, 3600, "Time of the search for the best placement");
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("PLACEMENT", file_, "Placement to check")->required();
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("PLACEMENT", file_, "Placement to check");
   }
   Result<int> run(const Program&) override {
     if (topology_.empty()) {

@@ -58,11 +58,10 @@ class Serve final : public Command {
     options().text("host", "NAME", host_, "This host's name in messages");
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("PARTITION", serve_.partition,
-                   "Partition folder, its parts divided evenly among the hosts")
-        ->required();
-    app.footer(
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("PARTITION", serve_.partition,
+                  "Partition folder, its parts divided evenly among the hosts");
+    arguments.footer(
         "One process a host: it is rank RANK of WORLD_SIZE hosts (see rudder launch) and serves "
         "parts/WORLD_SIZE "
         "trainers,\nwhich share one buffer and one fetch of each row.");

@@ -28,8 +28,8 @@ class TraceRecord final : public Command {
                                    "Sampling threads; never changes a trace");
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("PARTITION", train_.partition, "Partition folder")->required();
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("PARTITION", train_.partition, "Partition folder");
   }
   Result<int> run(const Program&) override {
     if (out_.empty()) {
@@ -88,7 +88,7 @@ class TraceReplay final : public Command {
     options().integer<std::size_t>("threads", threads_, 1, 1024, "Replays at a time");
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override { app.add_option("FILE", file_, "Trace file")->required(); }
+  void add_arguments(Arguments& arguments) override { arguments.one("FILE", file_, "Trace file"); }
 
   Result<int> run(const Program&) override {
     RUDDER_TRY(parse());
@@ -176,7 +176,7 @@ class TraceExport final : public Command {
     options().integer<Rank>("rank", rank_, 0, 65535, "oracle-general: which rank");
     options().path("out", out_, "File to write; required");
   }
-  void add_arguments(CLI::App& app) override { app.add_option("FILE", file_, "Trace file")->required(); }
+  void add_arguments(Arguments& arguments) override { arguments.one("FILE", file_, "Trace file"); }
   Result<int> run(const Program&) override {
     if (out_.empty()) {
       return Error{Errc::kInvalidArgument, "--out FILE is required"};

@@ -83,8 +83,8 @@ class Train final : public Command {
     metrics_.add_to(options());
     add_json_option();
   }
-  void add_arguments(CLI::App& app) override {
-    app.add_option("PARTITION", train_.partition, "Partition folder, one part a rank")->required();
+  void add_arguments(Arguments& arguments) override {
+    arguments.one("PARTITION", train_.partition, "Partition folder, one part a rank");
   }
 
   Result<int> run(const Program& program) override {
