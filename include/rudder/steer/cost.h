@@ -39,24 +39,28 @@ struct StepCost {
 };
 
 /// Steps one after another. Batch t's rows may move as soon as batch t - 1's have and step t - depth has
-/// begun (its memory is free then). A transfer takes its round trip, then the slowest of its owners and the
-/// link at its share: while an all-reduce runs, both get half of the link, or the fetch less when the setting
-/// limits its rate. The gradient moves when the step's compute ends; the next step begins when it has.
-/// Copyable: a copy goes on from the same moment. O(owners) a step.
+/// begun (its memory is free then). A transfer takes its round trip, then as long as the slowest of its
+/// owners and the link at its share: while an all-reduce runs, each gets half of the link, or the fetch less
+/// when the setting limits its rate. The gradient moves when the step's compute ends, and the next step
+/// begins when it has. How much of an all-reduce later fetches disturb is estimated by the share of the
+/// step's time that its own fetch took: what comes later isn't known yet. Copyable: a copy goes on from the
+/// same moment. O(owners + depth) a step.
 class StepClock {
  public:
   StepCost step(const Conditions& conditions, const Moved& moved, const Setting& setting);
+  /// Seconds since the first step could have begun.
   [[nodiscard]] double now() const noexcept { return step_end_; }
 
  private:
-  /// Piecewise constant use of the link by all-reduces that are done.
   struct Busy {
-    double from, to;
+    double from = 0, to = 0;
   };
+  [[nodiscard]] double moved_by(double from, double bytes, double link, double limit) const;
+
   double step_end_ = 0;        ///< of the step before
   double fetch_end_ = 0;       ///< of the batch before
   std::deque<double> begins_;  ///< of the last steps, newest last
-  std::deque<Busy> reduces_;
+  std::deque<Busy> reduces_;  ///< when all-reduces ran, in order; those that no later fetch can meet are gone
 };
 
 }  // namespace rudder::steer

@@ -5,68 +5,82 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "rudder/cache/planner.h"
+#include "rudder/cache/policy.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
 #include "rudder/steer/action.h"
 #include "rudder/steer/cost.h"
-#include "rudder/steer/decision.h"
 
 namespace rudder::steer {
+
+/// What a steered buffer is made for. Spans outlive it and its copies.
+struct SteeredShape {
+  cache::PolicyContext context;  ///< capacity: the most slots that any setting may use
+  cache::PolicySettings settings;
+  std::span<const NodeId> owners;  ///< the partition book's offsets, one more than there are owners
+};
+
+/// A buffer as the planner sees it, with its clock: serves batches under settings and says what they cost. It
+/// holds no rows. The simulator's truth, the twin of a live buffer and counterfactual replays are all of this
+/// kind. Copies go on independently from the same state; a buffer and its copies belong to one thread.
+class SteeredBuffer {
+ public:
+  /// An error when `first` or the shape's policy settings are wrong, or the context's shares of them missing.
+  [[nodiscard]] static Result<SteeredBuffer> create(const SteeredShape& shape, const Setting& first);
+  SteeredBuffer(const SteeredBuffer& other);
+  SteeredBuffer(SteeredBuffer&&) noexcept;
+  SteeredBuffer& operator=(const SteeredBuffer&) = delete;
+  SteeredBuffer& operator=(SteeredBuffer&&) noexcept;
+  ~SteeredBuffer();
+
+  struct Served {
+    cache::Counts counts;  ///< with the first batch those of the initial fill too
+    Moved moved;
+    StepCost cost;
+  };
+  /// `setting` holds from the next batch on; a replacement happens with that batch. It must be one that
+  /// create() would take.
+  void apply(const Setting& setting);
+  /// Serves known[0]; the batches behind it are known ahead: as many as the policy wants, or all to the run's
+  /// end. Rows distinct, ascending, none of the owner's own.
+  Served serve(std::span<const std::vector<NodeId>> known, const Conditions& conditions);
+  [[nodiscard]] const cache::Residency& residency() const;
+
+ private:
+  class Impl;
+  explicit SteeredBuffer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 /// The accesses and the world of one finished window.
 struct Accesses {
   std::vector<std::vector<NodeId>> batches;  ///< distinct remote rows, ascending
   std::vector<Conditions> conditions;        ///< parallel
-};
-
-/// A buffer as the planner sees it, with its clock: serves batches under settings and says what they cost.
-/// Holds no rows. The same code runs the simulator's truth and the replays of it.
-class SteeredBuffer {
- public:
-  /// `owners`: the partition book's offsets, one more than there are owners.
-  SteeredBuffer(const cache::PolicyContext& context, const cache::PolicySettings& settings,
-                std::span<const NodeId> owners);
-  SteeredBuffer(const SteeredBuffer& other);
-  SteeredBuffer& operator=(const SteeredBuffer&) = delete;
-  ~SteeredBuffer();
-
-  struct Served {
-    cache::Counts counts;
-    StepCost cost;
-    Moved moved;
-  };
-  /// Holds from the next batch on.
-  void apply(const Setting& setting, const Conditions& conditions);
-  /// `ahead`: the batches after this one, for settings that know them.
-  [[nodiscard]] Served serve(const std::vector<NodeId>& rows, const Conditions& conditions);
-  [[nodiscard]] const cache::Residency& residency() const;
-
- private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::vector<std::vector<NodeId>> ahead;    ///< batches known beyond, for settings that go by them
 };
 
 /// Keeps the last `horizon` windows and the buffer as it was before them. A replacement costs now and pays
-/// later: an action is charged for all of the horizon's windows, as if it had held since their start.
+/// later: an action is charged for all of these windows, as if it had held since their start.
 class Counterfactual {
  public:
-  /// `start`: the buffer before the first window.
+  /// `start`: the buffer before the first window. `actions` outlives this.
   Counterfactual(const ActionSet& actions, const SteeredBuffer& start, std::size_t horizon);
   ~Counterfactual();
+  Counterfactual(const Counterfactual&) = delete;
+  Counterfactual& operator=(const Counterfactual&) = delete;
 
   struct Labels {
-    std::vector<double> costs;          ///< seconds by action, over the horizon
+    std::vector<double> costs;          ///< seconds by action, over the windows kept
     std::vector<cache::Counts> counts;  ///< parallel
-    /// Of the last window alone under the action that really held: equals what was counted live.
+    /// Of the last window alone under the action that really held: what was counted live, to the row.
     cache::Counts replayed;
-    StepCost cost;
+    double replayed_seconds = 0;
   };
-  /// A window ended in which `action` held. O(actions x horizon x batches).
+  /// A window ended in which `action` held from its first batch on. O(actions x kept batches).
   [[nodiscard]] Labels window_ended(Accesses accesses, std::size_t action);
 
  private:
