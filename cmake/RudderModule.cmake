@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# rudder_add_module(NAME SOURCES ... [DEPENDS ...] [THIRD_PARTY ...]): static library rudder_NAME with
-# alias rudder::NAME, public headers in include/rudder/NAME, each of which is compiled alone.
+# rudder_add_module(NAME [COLD] SOURCES ... [DEPENDS ...] [THIRD_PARTY ...]): static library rudder_NAME with
+# alias rudder::NAME, public headers in include/rudder/NAME, each of which is compiled alone. COLD: nothing in it
+# runs often enough to be worth the time of -O3.
 function(rudder_add_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;THIRD_PARTY" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "" "SOURCES;DEPENDS;THIRD_PARTY" ${ARGN})
   add_library(rudder_${name} STATIC ${arg_SOURCES})
   add_library(rudder::${name} ALIAS rudder_${name})
   target_include_directories(rudder_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(rudder_${name} PUBLIC ${arg_DEPENDS} PRIVATE rudder_build_flags ${arg_THIRD_PARTY})
   target_compile_features(rudder_${name} PUBLIC cxx_std_20)
+  if(arg_COLD)
+    target_compile_options(rudder_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   set_target_properties(rudder_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/rudder/${name}/*.h")
   if(headers)

@@ -88,6 +88,11 @@ class Launch final : public Command {
       if (std::getenv("GLOO_SOCKET_IFNAME") == nullptr) {
         command.environment.emplace_back("GLOO_SOCKET_IFNAME", "lo");
       }
+      // Of all interfaces with an address UCX might take one that goes while the ranks run: a container's,
+      // say.
+      if (std::getenv("UCX_NET_DEVICES") == nullptr && std::getenv("UCX_TLS") == nullptr) {
+        command.environment.emplace_back("UCX_NET_DEVICES", "lo");
+      }
       commands.push_back(std::move(command));
     }
     return commands;

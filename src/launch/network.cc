@@ -22,8 +22,7 @@
 namespace rudder::launch {
 namespace {
 
-constexpr std::string_view kPrefix = "rud";  // interface names have 15 characters: rud PID letter number
-constexpr int kSubnets = 256;
+constexpr std::string_view kPrefix = "rud";  // names of namespaces: rud PID letter number
 
 /// Runs one iproute2 command; its arguments are separated by spaces.
 Result<std::string> run(std::string_view line) {
@@ -44,7 +43,7 @@ std::optional<pid_t> owner_of(std::string_view name) {
   name.remove_prefix(kPrefix.size());
   const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
   const auto pid = parse_int(name.substr(0, digits));
-  if (!pid || digits == name.size() || (name[digits] != 'h' && name[digits] != 'b' && name[digits] != 'v')) {
+  if (!pid || digits == name.size() || (name[digits] != 'h' && name[digits] != 's')) {
     return std::nullopt;
   }
   return static_cast<pid_t>(*pid);
@@ -63,87 +62,28 @@ std::vector<std::string> namespaces() {
   return names;
 }
 
-std::vector<std::string> interfaces() {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net", ignored)) {
-    names.push_back(entry.path().filename().string());
-  }
-  return names;
-}
-
-/// Removes what `wanted` picks; deleting a namespace also deletes its end of the veth pair, and so the other
-/// end.
+/// Removes what `wanted` picks, with all interfaces in it.
 template <class Predicate>
 void remove_networks(const Predicate& wanted) {
-  const auto remove = [](const std::string& command) {
-    if (const auto done = run(command); !done) {
-      log_warning("clean-up: " + done.error().message);
-    }
-  };
   for (const std::string& name : namespaces()) {
     if (const auto owner = owner_of(name); owner && wanted(*owner)) {
-      remove("ip netns del " + name);
-    }
-  }
-  for (const std::string& name : interfaces()) {
-    if (const auto owner = owner_of(name); owner && wanted(*owner)) {
-      // A veth end may vanish with its namespace between listing and deleting; only what is still there
-      // counts.
-      if (std::filesystem::exists("/sys/class/net/" + name)) {
-        remove("ip link del " + name);
+      if (const auto done = run("ip netns del " + name); !done) {
+        log_warning("clean-up: " + done.error().message);
       }
     }
   }
 }
 
-/// A /24 of 10.199.0.0/16 that no interface of this machine uses. Starts at a number made from the process
-/// id, so that two runs that start at once choose differently.
-Result<int> free_subnet() {
-  RUDDER_ASSIGN(const std::string listing, run("ip -j -4 addr show"));
-  std::set<int> used;
-  const auto parsed = nlohmann::json::parse(listing, nullptr, false);
-  if (parsed.is_array()) {
-    for (const auto& link : parsed) {
-      for (const auto& info : link.value("addr_info", nlohmann::json::array())) {
-        const std::string address = info.value("local", "");
-        if (address.starts_with("10.199.")) {
-          const std::size_t start = std::string_view("10.199.").size();
-          if (const auto third = parse_int(address.substr(start, address.find('.', start) - start))) {
-            used.insert(static_cast<int>(*third));
-          }
-        }
-      }
-    }
-  }
-  for (int i = 0; i < kSubnets; ++i) {
-    const int candidate = (static_cast<int>(::getpid()) + i) % kSubnets;
-    if (!used.contains(candidate)) {
-      return candidate;
-    }
-  }
-  return Error{Errc::kResource, "all 256 subnets of 10.199.0.0/16 are in use on this machine"};
-}
-
-/// sysfs files report a size of one page whatever they hold, so they are read rather than mapped.
-Result<std::uint64_t> read_counter(const std::string& path) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  if (!(file >> value)) {
-    return Error{Errc::kIo, path + ": cannot read a count"};
-  }
-  return value;
-}
-
-std::string veth_name(std::size_t host) {
-  return fmt::format("{}{}v{}", kPrefix, ::getpid(), host);
+/// The end of a host's cable that is at the switch.
+std::string port_name(std::size_t host) {
+  return fmt::format("port{}", host);
 }
 
 /// Shapes what leaves `interface`. The burst holds 2 ms of traffic, at least 16 KiB (tbf needs some packets).
-Status shape(const std::string& prefix, const std::string& interface, double bits_per_second) {
+Status shape(const std::string& space, const std::string& interface, double bits_per_second) {
   const auto burst = static_cast<std::int64_t>(std::max(16384.0, bits_per_second / 8 * 0.002));
   const auto rate = static_cast<std::int64_t>(std::llround(bits_per_second));
-  RUDDER_TRY(run(fmt::format("{}tc qdisc add dev {} root tbf rate {}bit burst {} latency 100ms", prefix,
+  RUDDER_TRY(run(fmt::format("tc -n {} qdisc add dev {} root tbf rate {}bit burst {} latency 100ms", space,
                              interface, rate, burst)));
   return {};
 }
@@ -171,30 +111,29 @@ Result<std::unique_ptr<VirtualNetwork>> VirtualNetwork::create(std::size_t hosts
     return Error{Errc::kInvalidArgument, fmt::format("{} hosts; 1 to 250 fit one virtual network", hosts)};
   }
   remove_networks([](pid_t owner) { return owner == ::getpid() || !is_alive(owner); });
-  RUDDER_ASSIGN(const int subnet, free_subnet());
   auto network = std::unique_ptr<VirtualNetwork>(new VirtualNetwork);
-  network->bridge_ = fmt::format("{}{}b", kPrefix, ::getpid());
-  RUDDER_TRY(run(fmt::format("ip link add {} type bridge", network->bridge_)));
-  // The bridge's address reserves the subnet; nothing is routed through it.
-  RUDDER_TRY(run(fmt::format("ip addr add 10.199.{}.254/24 dev {}", subnet, network->bridge_)));
-  RUDDER_TRY(run(fmt::format("ip link set {} up", network->bridge_)));
+  network->switch_ = fmt::format("{}{}s", kPrefix, ::getpid());
+  const std::string& hub = network->switch_;
+  RUDDER_TRY(run(fmt::format("ip netns add {}", hub)));
+  RUDDER_TRY(run(fmt::format("ip -n {} link add bridge type bridge", hub)));
+  RUDDER_TRY(run(fmt::format("ip -n {} link set bridge up", hub)));
   for (std::size_t i = 0; i < hosts; ++i) {
     Host host;
     host.network_namespace = fmt::format("{}{}h{}", kPrefix, ::getpid(), i);
-    host.address = fmt::format("10.199.{}.{}", subnet, i + 1);
+    host.address = fmt::format("10.199.0.{}", i + 1);
     host.interface = "eth0";
     const std::string& space = host.network_namespace;
-    const std::string veth = veth_name(i);
+    const std::string port = port_name(i);
     RUDDER_TRY(run(fmt::format("ip netns add {}", space)));
     network->hosts_.push_back(host);
-    RUDDER_TRY(run(fmt::format("ip link add {} type veth peer name eth0 netns {}", veth, space)));
-    RUDDER_TRY(run(fmt::format("ip link set {} master {} up", veth, network->bridge_)));
+    RUDDER_TRY(run(fmt::format("ip -n {} link add {} type veth peer name eth0 netns {}", hub, port, space)));
+    RUDDER_TRY(run(fmt::format("ip -n {} link set {} master bridge up", hub, port)));
     RUDDER_TRY(run(fmt::format("ip -n {} addr add {}/24 dev eth0", space, host.address)));
     RUDDER_TRY(run(fmt::format("ip -n {} link set eth0 up", space)));
     RUDDER_TRY(run(fmt::format("ip -n {} link set lo up", space)));
     if (bits_per_second > 0) {
-      RUDDER_TRY(shape(fmt::format("ip netns exec {} ", space), "eth0", bits_per_second));
-      RUDDER_TRY(shape("", veth, bits_per_second));
+      RUDDER_TRY(shape(space, "eth0", bits_per_second));
+      RUDDER_TRY(shape(hub, port, bits_per_second));
     }
   }
   return network;
@@ -205,12 +144,18 @@ VirtualNetwork::~VirtualNetwork() {
 }
 
 Result<LinkBytes> VirtualNetwork::bytes(std::size_t host) const {
-  // Seen from the bridge: what it transmits on the veth is what the host receives.
-  const std::string base = fmt::format("/sys/class/net/{}/statistics/", veth_name(host));
-  LinkBytes result;
-  RUDDER_ASSIGN(result.received, read_counter(base + "tx_bytes"));
-  RUDDER_ASSIGN(result.sent, read_counter(base + "rx_bytes"));
-  return result;
+  const std::string port = port_name(host);
+  RUDDER_ASSIGN(const std::string text, run(fmt::format("ip -n {} -j -s link show {}", switch_, port)));
+  const auto links = nlohmann::json::parse(text, nullptr, false);
+  // Seen from the switch: what it transmits through the port is what the host receives.
+  const nlohmann::json::json_pointer received("/0/stats64/tx/bytes");
+  const nlohmann::json::json_pointer sent("/0/stats64/rx/bytes");
+  for (const auto* each : {&received, &sent}) {
+    if (!links.contains(*each) || !links[*each].is_number_unsigned()) {
+      return Error{Errc::kIo, fmt::format("ip link show {}: no count at {}", port, each->to_string())};
+    }
+  }
+  return LinkBytes{links[received].get<std::uint64_t>(), links[sent].get<std::uint64_t>()};
 }
 
 }  // namespace rudder::launch

@@ -133,6 +133,13 @@ class Commands(Base):
                                   text=True, timeout=60, env=clean_environment(), check=False)
             self.assertEqual(done.returncode, code, closed)
 
+    def test_ranks_of_one_machine_meet_over_its_loopback_unless_told_otherwise(self):
+        # Interfaces of virtual networks and containers come and go; ranks that met over one hang when it goes.
+        shown = ["launch", "-n", 1, "--", "sh", "-c", "echo $GLOO_SOCKET_IFNAME $UCX_NET_DEVICES $UCX_TLS"]
+        self.assertEqual(run(*shown)[0].split(), ["lo", "lo"])
+        self.assertEqual(run(*shown, environment={"UCX_NET_DEVICES": "eth7", "GLOO_SOCKET_IFNAME": "eth8"})[0].split(), ["eth8", "eth7"])
+        self.assertEqual(run(*shown, environment={"UCX_TLS": "tcp"})[0].split(), ["lo", "tcp"])
+
     def test_launch_passes_output_on_whole(self):
         out, _ = run("launch", "-n", 1, "--", "sh", "-c", "printf 'a\\000b\\n'; head -c 3000000 /dev/zero | tr '\\000' x; setsid sleep 5 & printf ' end'")
         self.assertEqual(out, "a\0b\n" + 3000000 * "x" + " end\n")

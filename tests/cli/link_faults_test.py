@@ -25,7 +25,7 @@ def read_until(process, text):
 
 
 class LinkFaults(Base):
-    TRAINING = ["--epochs", 60, "--batch", 64, "--hidden", 16, "--no-evaluation"]
+    TRAINING = ["--epochs", 240, "--batch", 64, "--hidden", 16, "--no-evaluation"]
 
     @classmethod
     def setUpClass(cls):

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -139,14 +140,27 @@ TEST(RunAndCapture, SaysWhyACommandFailed) {
   EXPECT_FALSE(run_and_capture({"no-such-program-here"}, from_seconds(5)).ok());
 }
 
+std::set<std::string> machine_interfaces() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net")) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
 TEST(VirtualNetwork, ConnectsHostsAndVanishes) {
   if (const auto possible = can_make_network(); !possible) {
     GTEST_SKIP() << possible.error().message;
   }
   std::string first;
   {
+    const std::set<std::string> before = machine_interfaces();
     auto network = VirtualNetwork::create(2, 80e6);
     ASSERT_TRUE(network.ok()) << network.error().message;
+    for (const std::string& name : machine_interfaces()) {
+      EXPECT_TRUE(before.count(name) > 0 || !name.starts_with("rud"))
+          << name << " is among the machine's own";
+    }
     const auto& hosts = (*network)->hosts();
     first = hosts[0].network_namespace;
     Command look;
@@ -158,7 +172,11 @@ TEST(VirtualNetwork, ConnectsHostsAndVanishes) {
     options.on_line = [&](const std::string&, Stream, std::string_view line) { lines.emplace_back(line); };
     ASSERT_TRUE(supervise({look}, options).ok());
     EXPECT_THAT(lines, Contains(HasSubstr(hosts[1].address)));
-    EXPECT_TRUE((*network)->bytes(0).ok());
+    const auto before_ping = (*network)->bytes(0);
+    ASSERT_TRUE(before_ping.ok()) << before_ping.error().message;
+    look.arguments = {"bash", "-c", "exec 3<>/dev/udp/" + hosts[0].address + "/9; echo sent >&3"};
+    ASSERT_TRUE(supervise({look}, {}).ok());
+    EXPECT_GT((*network)->bytes(0)->received, before_ping->received);
     EXPECT_TRUE(std::filesystem::exists("/var/run/netns/" + first));
   }
   EXPECT_FALSE(std::filesystem::exists("/var/run/netns/" + first));

@@ -27,8 +27,10 @@ struct LinkBytes {
 /// Whether this process may make namespaces and links (root with iproute2), else why not.
 [[nodiscard]] Status can_make_network();
 
-/// Names carry this process's id, so runs do not disturb each other; the bridge's subnet is chosen free.
-/// Leftovers of dead processes are removed first. The destructor removes everything.
+/// Hosts joined by a switch, all of them in namespaces of their own: the machine's interfaces stay as they
+/// are. (Communication libraries take any interface with an address for a link to the peers, and hang when it
+/// goes.) Names carry this process's id, so runs do not disturb each other. Leftovers of dead processes are
+/// removed first. The destructor removes everything.
 class VirtualNetwork {
  public:
   /// `bits_per_second` 0: unshaped.
@@ -44,7 +46,7 @@ class VirtualNetwork {
  private:
   VirtualNetwork() = default;
   std::vector<Host> hosts_;
-  std::string bridge_;
+  std::string switch_;  ///< its namespace
 };
 
 }  // namespace rudder::launch
