@@ -101,6 +101,59 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+namespace {
+
+/// The character that `text` begins with and its length; length 0 when it begins with none (RFC 3629: no
+/// overlong forms, no surrogates, nothing above U+10FFFF). `text` is not empty.
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t length = 0;
+};
+Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) {
+    return {lead, 1};
+  }
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) {
+    return {};
+  }
+  std::uint32_t code = lead & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80) {
+      return {};
+    }
+    code = code << 6 | (byte(i) & 0x3FU);
+  }
+  constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xD800 && code < 0xE000;
+  return code < kLeast[length] || code > 0x10FFFF || surrogate ? Character{} : Character{code, length};
+}
+
+bool is_control(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029;
+}
+
+}  // namespace
+
+std::string one_line(std::string_view text, std::size_t max_bytes) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  std::string line;
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    const std::string_view shown = next.length == 0        ? kReplacement
+                                   : is_control(next.code) ? std::string_view(" ")
+                                                           : text.substr(0, next.length);
+    if (line.size() + shown.size() > max_bytes) {
+      break;
+    }
+    line += shown;
+    text.remove_prefix(std::max<std::size_t>(next.length, 1));
+  }
+  return line;
+}
+
 std::string html_escaped(std::string_view text) {
   std::string safe;
   for (const char c : text) {

@@ -62,7 +62,21 @@ Status check_bounds(const KnobBounds& bounds) {
   return {};
 }
 
-/// "lru-d4-r2e6-s75": the parts that differ among the set's actions.
+Status check_combinations(const KnobBounds& bounds) {
+  double combinations = 1;
+  for (const std::size_t values : {bounds.policies.size(), bounds.depths.size(),
+                                   bounds.prefetch_bytes_per_second.size(), bounds.slot_shares.size()}) {
+    combinations *= static_cast<double>(values);
+  }
+  if (combinations < 2 || combinations > kMaxActions) {
+    return Error{
+        Errc::kInvalidArgument,
+        fmt::format("{:.0f} combinations of knobs; from 2 to {} can be steered", combinations, kMaxActions)};
+  }
+  return {};
+}
+
+/// "lru-depth4-rate2000k-slots75": the knobs that have more than one value.
 std::string knob_name(const Setting& setting, const KnobBounds& bounds) {
   std::vector<std::string> parts;
   if (bounds.policies.size() > 1) {
@@ -96,6 +110,7 @@ std::string knob_help(const Setting& setting) {
 
 Result<ActionSet> knob_actions(const KnobBounds& bounds) {
   RUDDER_TRY(check_bounds(bounds));
+  RUDDER_TRY(check_combinations(bounds));
   ActionSet set;
   set.name = "knobs";
   for (const std::string& policy : bounds.policies) {
@@ -111,10 +126,6 @@ Result<ActionSet> knob_actions(const KnobBounds& bounds) {
         }
       }
     }
-  }
-  if (set.actions.size() < 2 || set.actions.size() > kMaxActions) {
-    return Error{Errc::kInvalidArgument, fmt::format("{} combinations of knobs; from 2 to {} can be steered",
-                                                     set.actions.size(), kMaxActions)};
   }
   for (std::size_t i = 0; i < set.actions.size(); ++i) {
     if (set.find(set.actions[i].name) != i) {

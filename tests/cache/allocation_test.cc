@@ -1,51 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts calls of the global operator new: once warm, serving a batch allocates nothing.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/allocation_counter.h"
 #include "support/reference_cache.h"
-
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) {
-    std::abort();
-  }
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return counted(size);
-}
-void* operator new[](std::size_t size) {
-  return counted(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t /*size*/) noexcept {
-  std::free(memory);
-}
 
 namespace rudder::cache {
 namespace {
 
+using test::allocations;
 using testing::community_scene;
 using testing::make_policy;
 using testing::Scene;

@@ -110,6 +110,46 @@ TEST(Text, ControlCharactersAreShownNotSent) {
   EXPECT_EQ(printable("größe"), "größe");
 }
 
+TEST(OneLine, KeepsTextAndBlanksControlCharacters) {
+  EXPECT_EQ(one_line("größe 大 𝄞", 100), "größe 大 𝄞");
+  EXPECT_EQ(one_line("a\tb\r\nc\x1b[31m\x7f", 100), "a b  c [31m ");
+  EXPECT_EQ(one_line("a\xC2\x85\xE2\x80\xA8\xE2\x80\xA9z", 100), "a   z");  // U+0085, U+2028, U+2029
+  EXPECT_EQ(one_line(std::string_view("\0", 1), 100), " ");
+}
+
+TEST(OneLine, ReplacesWhatIsNoUtf8) {
+  const std::string bad = "\xEF\xBF\xBD";
+  EXPECT_EQ(one_line("\xFF", 100), bad);
+  EXPECT_EQ(one_line("\xC3", 100), bad);
+  EXPECT_EQ(one_line("\xC3(", 100), bad + "(");
+  EXPECT_EQ(one_line("\xC0\xAF", 100), bad + bad);                      // overlong
+  EXPECT_EQ(one_line("\xE0\x80\xAF", 100), bad + bad + bad);            // overlong
+  EXPECT_EQ(one_line("\xED\xA0\x80", 100), bad + bad + bad);            // a surrogate
+  EXPECT_EQ(one_line("\xF4\x90\x80\x80", 100), bad + bad + bad + bad);  // beyond U+10FFFF
+  EXPECT_EQ(one_line("\xF0\x9D\x84", 100), bad + bad + bad);            // cut short
+}
+
+TEST(OneLine, CutsBetweenCharacters) {
+  EXPECT_EQ(one_line("aö", 2), "a");
+  EXPECT_EQ(one_line("aö", 3), "aö");
+  EXPECT_EQ(one_line("\xFF", 2), "");
+  EXPECT_EQ(one_line("abc", 0), "");
+}
+
+TEST(OneLine, IsItsOwnLine) {
+  CounterRng rng({17});
+  for (int i = 0; i < 5000; ++i) {
+    std::string bytes(rng.below(40), '\0');
+    for (char& byte : bytes) {
+      byte = static_cast<char>(rng.below(256));
+    }
+    const std::size_t limit = rng.below(60);
+    const std::string line = one_line(bytes, limit);
+    EXPECT_LE(line.size(), limit);
+    EXPECT_EQ(one_line(line, limit), line);
+  }
+}
+
 TEST(Text, ParsesRatesAndNames) {
   EXPECT_DOUBLE_EQ(parse_bit_rate("200Mbit").value(), 2e8);
   EXPECT_DOUBLE_EQ(parse_bit_rate("1.5gbit").value(), 1.5e9);

@@ -27,6 +27,7 @@ struct Counts {
     bypassed += other.bypassed;
     return *this;
   }
+  friend bool operator==(const Counts&, const Counts&) = default;
 };
 
 /// Where one requested row is read from when its batch is gathered.

@@ -25,6 +25,9 @@ namespace rudder {
 /// Control characters other than newline and tab as "\\x1b": what files and options contain must not reach a
 /// terminal raw.
 [[nodiscard]] std::string printable(std::string_view text);
+/// One line of valid UTF-8 of at most `max_bytes`, whatever `text` holds: control characters and line ends
+/// become blanks, bytes that are no UTF-8 become U+FFFD, and it is cut between characters. O(text) at most.
+[[nodiscard]] std::string one_line(std::string_view text, std::size_t max_bytes);
 /// For text and attributes of HTML and SVG: markup characters as entities, control characters as blanks.
 [[nodiscard]] std::string html_escaped(std::string_view text);
 /// 1536 → "1.5 KiB".

@@ -23,6 +23,7 @@ enum class Verdict : std::uint8_t {
   kApplied,
   kUnchanged,      ///< the action that holds already
   kNoTrigger,      ///< nothing called for a decision
+  kPending,        ///< asked; the answer has not come yet
   kStale,          ///< made on a window too long ago
   kUnknownAction,  ///< not in the set
   kCoolingDown,    ///< too soon after the last change
@@ -32,9 +33,11 @@ enum class Verdict : std::uint8_t {
   kNoAnswer,         ///< error or timeout
   kInvalidReply,
 };
+inline constexpr std::size_t kVerdicts = 12;
 [[nodiscard]] std::string_view name_of(Verdict verdict) noexcept;
 
-/// Page-Hinkley test for a shift of a figure's mean, both ways. O(1) a value.
+/// Page-Hinkley test for a shift of a figure's mean, both ways. O(1) a value; values that aren't finite are
+/// passed over.
 class PageHinkley {
  public:
   /// `slack`: change of the mean that doesn't count; `threshold`: sum of deviations that is a shift.
@@ -50,19 +53,25 @@ class PageHinkley {
 
 struct TriggerOptions {
   std::string by = "windows";            ///< windows, time, shift
-  std::uint32_t every = 1;               ///< windows between questions
-  Duration period = from_seconds(1);     ///< time: between questions
+  std::uint32_t every = 1;               ///< windows: between questions, the first after so many
+  Duration period = from_seconds(1);     ///< time: between questions; the first window asks
   double slack = 0.01, threshold = 0.1;  ///< shift: Page-Hinkley on hit rate, stall share and fresh share
 };
+/// An error names the option that is out of range, or what `by` does not know.
+[[nodiscard]] Status check(const TriggerOptions& options);
 
-/// Says when to ask.
+/// Says when to ask. A shift is told once: all detectors start anew with it.
 class Trigger {
  public:
+  /// check() must have passed.
   explicit Trigger(const TriggerOptions& options);
   /// One call a window, in order.
   [[nodiscard]] bool fires(const Window& window, TimePoint now);
 
  private:
+  [[nodiscard]] bool shifted(const Window& window);
+  void restart();
+
   TriggerOptions options_;
   std::vector<PageHinkley> detectors_;
   std::uint64_t windows_ = 0;
@@ -74,10 +83,12 @@ class DecisionCache {
  public:
   /// `threshold`: least similarity(); `expiry`: windows that an entry lives; size 0: off.
   DecisionCache(double threshold, std::uint64_t expiry, std::size_t size);
+  /// The decision on the most similar window, the newest of equal ones, made at most `expiry` windows before
+  /// `sequence`; null when none is similar enough. Valid until the next put() or clear().
   [[nodiscard]] const Decision* find(const Features& features, std::uint64_t sequence) const;
   void put(const Features& features, const Decision& decision);
   void clear();
-  [[nodiscard]] std::uint64_t saved() const noexcept { return saved_; }
+  [[nodiscard]] std::uint64_t saved() const noexcept { return saved_; }  ///< look-ups that found something
 
  private:
   struct Entry {
@@ -93,7 +104,8 @@ class DecisionCache {
 
 /// Circuit breaker: closed; open after `failures` in a row or `dropped` decisions of negative benefit in a
 /// row; after `rest` half open: one question is let through, whose success closes it and whose failure opens
-/// it for twice as long, at most 16 times `rest`.
+/// it for twice as long, at most 16 times `rest`. What is heard while it is open changes nothing: only the
+/// question let through counts. A decision of negative benefit is an answer, but no success.
 class Breaker {
  public:
   struct Options {
@@ -125,11 +137,13 @@ class Breaker {
 class Evaluator {
  public:
   Evaluator(const ActionSet& actions, double half_life);
+  /// One cost an action. A window with costs that are not finite or are negative teaches nothing.
   void learn(const LabelledWindow& labelled);
-  /// Expected cost of the action relative to the least expensive one known, minus 1; 0 for that one. Nothing
-  /// before the first window.
+  /// Expected cost of the action relative to the least expensive one known, minus 1; 0 for that one; infinite
+  /// when that one costs nothing and this one something. Nothing before the first window.
   [[nodiscard]] std::optional<double> excess(std::size_t action) const;
-  /// The action of least expected cost: what to fall back to. The set's fallback before the first window.
+  /// The action of least expected cost, the set's fallback among equals: what to fall back to. The set's
+  /// fallback before the first window.
   [[nodiscard]] std::size_t best() const;
 
  private:
@@ -142,10 +156,16 @@ class Evaluator {
 struct GuardOptions {
   std::uint64_t stale_after = 4;  ///< windows
   double least_confidence = 0;
-  double tolerated_excess = 0;  ///< of the evaluator, over the fallback's; negative: evaluator off
+  double tolerated_excess = 0;  ///< of the evaluator, over the set's fallback's; negative: evaluator off
 };
 
-/// Whether a decision may be applied at a window's end.
+/// Whether the evaluator speaks against an action: it costs more than the set's fallback by more than is
+/// tolerated. Never before the first window.
+[[nodiscard]] bool is_harmful(std::size_t action, const ActionSet& actions, const Evaluator& evaluator,
+                              const GuardOptions& options);
+/// Whether a decision may be applied at a window's end. The first of these that holds: stale (or made on a
+/// window that has not ended), invalid reply, unknown action, low confidence, negative benefit, unchanged,
+/// cooling down; else applied. To replace once more is never "unchanged".
 [[nodiscard]] Verdict judge(const Decision& decision, const ActionSet& actions, std::uint64_t sequence_now,
                             std::size_t action_now, std::uint64_t windows_since_change,
                             const Evaluator& evaluator, const GuardOptions& options);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "rudder/steer/controller.h"
+
+namespace rudder::steer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json name_of(std::size_t action, const ActionSet& actions) {
+  return action < actions.actions.size() ? Json(actions.actions[action].name) : Json(nullptr);
+}
+
+Json json_of(const Decision& decision, const ActionSet& actions) {
+  Json expected = nullptr;
+  if (decision.expected) {
+    expected = {{"hits", name_of(decision.expected->hits)}, {"traffic", name_of(decision.expected->traffic)}};
+  }
+  return {{"sequence", decision.sequence},
+          {"action", name_of(decision.action, actions)},
+          {"confidence", decision.confidence},
+          {"reason", decision.reason},
+          {"expected", expected},
+          {"seconds", decision.seconds},
+          {"from_model", decision.from_model},
+          {"valid_reply", decision.valid_reply}};
+}
+
+}  // namespace
+
+std::string json_of(const DecisionRecord& record, const ActionSet& actions) {
+  Json json = {{"sequence", record.sequence},
+               {"verdict", name_of(record.verdict)},
+               {"applied", name_of(record.applied, actions)},
+               {"staleness", record.staleness},
+               {"from_cache", record.from_cache}};
+  if (record.decision) {
+    json["decision"] = json_of(*record.decision, actions);
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace rudder::steer
