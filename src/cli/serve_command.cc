@@ -13,6 +13,7 @@
 #include "rudder/train/serve.h"
 
 #include "cli/command.h"
+#include "cli/metrics_option.h"
 #include "cli/run_options.h"
 
 namespace rudder::cli {
@@ -56,6 +57,7 @@ class Serve final : public Command {
         "runs", serve_.runs, 0, std::uint64_t{1} << 40,
         "End after so many runs of the host's trainers; 0: on SIGTERM or SIGINT");
     options().text("host", "NAME", host_, "This host's name in messages");
+    metrics_.add_to(options());
     add_json_option();
   }
   void add_arguments(Arguments& arguments) override {
@@ -73,6 +75,9 @@ class Serve final : public Command {
     }
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
     RUDDER_ASSIGN(const train::RankInfo who, rank_info(environment, host_));
+    RUDDER_ASSIGN(const std::uint32_t local, launch::local_rank(environment));
+    RUDDER_ASSIGN(const std::unique_ptr<metrics::Exporter> exporter, metrics_.start(local, ""));
+    serve_.figures = metrics_.registry();
     stop_event = ::eventfd(0, EFD_CLOEXEC);
     if (stop_event < 0) {
       return Error{Errc::kResource, "no event descriptor: " + std::generic_category().message(errno)};
@@ -101,6 +106,7 @@ class Serve final : public Command {
   train::ServeOptions serve_;
   std::string link_ = "none";
   std::string host_ = host_name();
+  MetricsOption metrics_;
 };
 
 }  // namespace

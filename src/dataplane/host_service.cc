@@ -22,6 +22,7 @@
 #include "dataplane/host_buffer.h"
 #include "dataplane/local_socket.h"
 #include "dataplane/served_trainer.h"
+#include "dataplane/service_figures.h"
 #include "dataplane/service_wire.h"
 
 namespace rudder::dataplane {
@@ -66,6 +67,7 @@ class HostService::Impl {
       : graph_(graph),
         plane_(plane),
         options_(std::move(options)),
+        figures_(plane.options(), options_.first_part, options_.parts),
         listener_(std::move(listener)),
         wake_(std::move(wake)) {}
 
@@ -74,9 +76,7 @@ class HostService::Impl {
     const RunShape run = applicants.front().request.run;
     auto buffer = make_buffer(run);
     if (!buffer.ok()) {
-      for (Applicant& applicant : applicants) {
-        applicant.refuse(buffer.error());
-      }
+      let_go(applicants, buffer.error());
       return buffer.error();
     }
     return serve(std::move(applicants), run, *buffer.value());
@@ -106,16 +106,18 @@ class HostService::Impl {
   [[nodiscard]] Status check(const Applicant& applicant, const std::vector<Applicant>& others) const;
   void admit_or_refuse(std::vector<Applicant>& applicants);
   [[nodiscard]] Result<std::vector<Applicant>> gather_trainers();
+  void let_go(std::vector<Applicant>& applicants, const Error& why);
   [[nodiscard]] Result<std::unique_ptr<HostBuffer>> make_buffer(const RunShape& run);
   [[nodiscard]] Trainers start(std::vector<Applicant> applicants, const RunShape& run, HostBuffer& buffer);
   [[nodiscard]] Result<ServedRun> serve(std::vector<Applicant> applicants, const RunShape& run,
                                         HostBuffer& buffer);
-  void collect_ended(Trainers& trainers, ServedRun& total) const;
+  void collect_ended(Trainers& trainers, ServedRun& total);
   void refuse_latecomer();
 
   const graph::PartitionedGraph& graph_;
   Plane& plane_;
   const ServiceOptions options_;
+  ServiceFigures figures_;
   LocalListener listener_;
   Descriptor wake_;
   std::atomic<bool> stopping_{false};
@@ -197,7 +199,16 @@ void HostService::Impl::admit_or_refuse(std::vector<Applicant>& applicants) {
     return;
   }
   say(fmt::format("rank {} attached", applicant.value().request.rank));
+  figures_.attached(applicant.value().request.rank);
   applicants.push_back(std::move(applicant).value());
+}
+
+void HostService::Impl::let_go(std::vector<Applicant>& applicants, const Error& why) {
+  for (Applicant& applicant : applicants) {
+    applicant.refuse(why);
+    figures_.left(applicant.request.rank);
+  }
+  applicants.clear();
 }
 
 /// Waits for all of the host's trainers; in rank order.
@@ -218,11 +229,8 @@ Result<std::vector<Applicant>> HostService::Impl::gather_trainers() {
       const Error late{Errc::kTimeout,
                        fmt::format("only {} of {} trainers attached within {:.1f} s", applicants.size(),
                                    options_.parts, to_seconds(options_.deadline))};
-      for (Applicant& applicant : applicants) {
-        applicant.refuse(late);
-      }
+      let_go(applicants, late);
       say(late.message);
-      applicants.clear();
       deadline.reset();
     }
   }
@@ -246,6 +254,7 @@ HostService::Impl::Trainers HostService::Impl::start(std::vector<Applicant> appl
                                                  encode_terms(supply->terms())));
     trainers.push_back(std::make_unique<ServedTrainer>(
         std::move(applicants[i]), std::move(supply),
+        std::make_unique<TrainerFigures>(plane_.options(), options_.buffer.policy, options_.first_part + i),
         ServedTrainer::Setting{.steps = run.steps,
                                .nodes = graph_.book().nodes(),
                                .owned_begin = graph_.book().begin(options_.first_part),
@@ -256,13 +265,14 @@ HostService::Impl::Trainers HostService::Impl::start(std::vector<Applicant> appl
   return trainers;
 }
 
-void HostService::Impl::collect_ended(Trainers& trainers, ServedRun& total) const {
+void HostService::Impl::collect_ended(Trainers& trainers, ServedRun& total) {
   std::erase_if(trainers, [&](const std::unique_ptr<ServedTrainer>& trainer) {
     if (!trainer->ended()) {
       return false;
     }
     total.counts += trainer->counts();
     total.transfer += trainer->transfer();
+    figures_.left(trainer->rank());
     say(trainer->failure()
             ? fmt::format("rank {} left early: {}", trainer->rank(), trainer->failure()->message)
             : fmt::format("rank {} left", trainer->rank()));
@@ -296,6 +306,7 @@ Result<ServedRun> HostService::Impl::serve(std::vector<Applicant> applicants, co
   if (const auto failure = buffer.failure()) {
     return *failure;
   }
+  figures_.run_served();
   return total;
 }
 

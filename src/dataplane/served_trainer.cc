@@ -24,8 +24,12 @@ void Applicant::refuse(const Error& error) {
   static_cast<void>(control.send(number(ServiceFrame::kFailed), encode_failure(error)));
 }
 
-ServedTrainer::ServedTrainer(Applicant applicant, std::unique_ptr<RowSupply> supply, Setting setting)
-    : applicant_(std::move(applicant)), supply_(std::move(supply)), setting_(std::move(setting)) {}
+ServedTrainer::ServedTrainer(Applicant applicant, std::unique_ptr<RowSupply> supply,
+                             std::unique_ptr<TrainerFigures> figures, Setting setting)
+    : applicant_(std::move(applicant)),
+      supply_(std::move(supply)),
+      figures_(std::move(figures)),
+      setting_(std::move(setting)) {}
 
 ServedTrainer::~ServedTrainer() {
   close();
@@ -91,8 +95,10 @@ Status ServedTrainer::listen() {
     RUDDER_ASSIGN(const LocalFrame frame, applicant_.control.receive(0));
     if (frame.type == number(ServiceFrame::kAsk) && asked < setting_.steps) {
       ++asked;
+      figures_->asked();
       supply_->ask();
     } else if (frame.type == number(ServiceFrame::kRelease) && holding_.exchange(false)) {
+      figures_->released();
       supply_->release();
       ++released;
     } else {
@@ -150,6 +156,7 @@ Status ServedTrainer::send_rows() {
     RUDDER_ASSIGN(PlacedRows rows, supply_->take());
     counts_ += rows.counts;
     transfer_ += rows.transfer;
+    figures_->given(rows.places.size(), rows.counts, rows.transfer);
     RUDDER_TRY(drop_unused());
     RUDDER_TRY(announce(rows.slot_memory));
     RUDDER_TRY(announce(rows.staging_memory));

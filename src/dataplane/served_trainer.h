@@ -20,6 +20,7 @@
 
 #include "dataplane/local_socket.h"
 #include "dataplane/row_memory.h"
+#include "dataplane/service_figures.h"
 #include "dataplane/service_wire.h"
 
 namespace rudder::dataplane {
@@ -48,7 +49,8 @@ class ServedTrainer {
     std::function<void()> ended;
   };
 
-  ServedTrainer(Applicant applicant, std::unique_ptr<RowSupply> supply, Setting setting);
+  ServedTrainer(Applicant applicant, std::unique_ptr<RowSupply> supply,
+                std::unique_ptr<TrainerFigures> figures, Setting setting);
   /// Closes and joins.
   ~ServedTrainer();
   ServedTrainer(const ServedTrainer&) = delete;
@@ -77,6 +79,7 @@ class ServedTrainer {
 
   Applicant applicant_;
   std::unique_ptr<RowSupply> supply_;
+  const std::unique_ptr<TrainerFigures> figures_;
   const Setting setting_;
   std::atomic<int> running_{0};
   std::atomic<bool> holding_{false};  ///< rows were sent and not released

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "rudder/core/check.h"
+#include "rudder/core/clock.h"
 
 namespace rudder::metrics {
 namespace {
@@ -110,6 +111,28 @@ std::span<const double> latency_bounds() noexcept {
   return kLatencyBounds;
 }
 
+void Stopwatch::start() noexcept {
+  const std::int64_t word = word_.load(std::memory_order_relaxed);
+  if (!runs(word)) {
+    const std::int64_t now = steady_clock().now().time_since_epoch().count();
+    word_.store((word / 2 - now) * 2 + 1, std::memory_order_release);
+  }
+}
+
+void Stopwatch::stop() noexcept {
+  const std::int64_t word = word_.load(std::memory_order_relaxed);
+  if (runs(word)) {
+    const std::int64_t now = steady_clock().now().time_since_epoch().count();
+    word_.store(((word >> 1) + now) * 2, std::memory_order_release);
+  }
+}
+
+double Stopwatch::value() const noexcept {
+  const std::int64_t word = word_.load(std::memory_order_acquire);
+  const std::int64_t now = runs(word) ? steady_clock().now().time_since_epoch().count() : 0;
+  return to_seconds(Duration((word >> 1) + now));
+}
+
 template <class Kind, class... Arguments>
 Kind& Registry::figure(std::string_view name, std::string_view help, const Labels& labels,
                        Arguments... arguments) {
@@ -142,6 +165,11 @@ TimeCounter& Registry::seconds(std::string_view name, std::string_view help, con
   return figure<TimeCounter>(name, help, labels);
 }
 
+Stopwatch& Registry::stopwatch(std::string_view name, std::string_view help, const Labels& labels) {
+  RUDDER_CHECK(name.ends_with("_seconds_total"), "the name of a time ends in _seconds_total");
+  return figure<Stopwatch>(name, help, labels);
+}
+
 Gauge& Registry::gauge(std::string_view name, std::string_view help, const Labels& labels) {
   RUDDER_CHECK(!name.ends_with("_total"), "only counters' names end in _total");
   return figure<Gauge>(name, help, labels);
@@ -158,6 +186,8 @@ void Registry::append(std::string& out, std::string_view name, const std::string
     out += sample(name, "", labels, "", fmt::to_string((*counter)->value()));
   } else if (const auto* time = std::get_if<std::unique_ptr<TimeCounter>>(&held)) {
     out += sample(name, "", labels, "", number((*time)->value()));
+  } else if (const auto* watch = std::get_if<std::unique_ptr<Stopwatch>>(&held)) {
+    out += sample(name, "", labels, "", number((*watch)->value()));
   } else if (const auto* gauge = std::get_if<std::unique_ptr<Gauge>>(&held)) {
     out += sample(name, "", labels, "", number((*gauge)->value()));
   } else if (const auto* buckets = std::get_if<std::unique_ptr<Histogram>>(&held)) {
@@ -174,7 +204,7 @@ void Registry::append(std::string& out, std::string_view name, const std::string
 }
 
 std::string Registry::text() const {
-  constexpr std::array<std::string_view, 4> kTypes = {"counter", "counter", "gauge", "histogram"};
+  constexpr std::array<std::string_view, 5> kTypes = {"counter", "counter", "gauge", "histogram", "counter"};
   std::string out;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, family] : families_) {

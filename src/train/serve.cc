@@ -102,7 +102,8 @@ Result<Meeting> meet(const ServeOptions& options, const RankInfo& who, const gra
                                                      .host = who.host,
                                                      .deadline = deadline,
                                                      .session = "host-dataplane",
-                                                     .secret = who.secret}));
+                                                     .secret = who.secret,
+                                                     .figures = options.figures}));
   std::vector<std::span<const std::byte>> rows;
   for (const graph::Part& part : host.parts) {
     rows.push_back(part.features());

@@ -15,7 +15,7 @@ import time
 import unittest
 import urllib.request
 
-from program import RUDDER, Base, clean_environment, run, run_json, start
+from program import RUDDER, Base, clean_environment, free_ports, run, run_json, start
 
 # Text exposition format 0.0.4, https://prometheus.io/docs/instrumenting/exposition_formats/
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -234,6 +234,54 @@ class Metrics(Base):
         held.wait_for(self.finished(4))
         with socket.create_connection(("127.0.0.1", int(held.url.split(":")[2].split("/")[0]))):
             held.result()
+
+
+class ServiceMetrics(Base):
+    """Two hosts of two trainers."""
+
+    def test_the_last_page_of_a_service_is_its_result(self):
+        ports = free_ports(2)
+        sockets = [self.work / f"metrics{host}.sock" for host in range(2)]
+        services = [Held("serve", self.parts, "--socket", socket, "--runs", 1, "--policy", "lru", "--buffer", "0.2", "--depth", 0,
+                         "--metrics", 0,
+                         RANK=str(host), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(ports[0]))
+                    for host, socket in enumerate(sockets)]
+        trainers = [start("train", self.parts, "--epochs", 3, "--batch", 32, "--no-evaluation", "--attach", sockets[rank // 2], "--json",
+                          environment={"RANK": str(rank), "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[1])})
+                    for rank in range(4)]
+        for trainer in trainers:
+            out, err = trainer.communicate(timeout=120)
+            self.assertEqual(trainer.returncode, 0, out + err)
+        for host, service in enumerate(services):
+            page = service.wait_for(lambda series, host=host: series[f'rudder_served_runs_total{{rank="{host}"}}'] == 1)
+            check_with_promtool(page)
+            self.check_host(host, parse(page), service.result()["runs"][0])
+
+    def check_host(self, host, series, served):
+        policy = f'rank="{host}",policy="lru"'
+        for figure, field in (("requested", "requests"), ("hit", "hits"), ("fetched", "fetched"), ("bypassed", "bypassed")):
+            self.assertEqual(series[f"rudder_served_rows_{figure}_total{{{policy}}}"], served[field], figure)
+        for field in ("payload_bytes", "wire_bytes", "messages"):
+            self.assertEqual(series[f'rudder_served_{field}_total{{rank="{host}"}}'], served[field], field)
+        self.assertGreater(served["fetched"], 0)
+        # All that a buffer moves comes from the other host.
+        peer = f'rank="{host}",peer="{1 - host}"'
+        self.assertEqual(series[f"rudder_peer_rows_total{{{peer}}}"], served["fetched"])
+        self.assertEqual(series[f"rudder_peer_payload_bytes_total{{{peer}}}"], served["payload_bytes"])
+        self.assertEqual(2 * series[f"rudder_pull_seconds_count{{{peer}}}"], served["messages"])
+        rows = 0
+        for trainer in (2 * host, 2 * host + 1):
+            labels = f'{{rank="{host}",trainer="{trainer}"}}'
+            self.assertEqual(series["rudder_trainer_batches_total" + labels], served["steps"])
+            self.assertGreater(series["rudder_trainer_wait_seconds_total" + labels], 0)
+            for idle in ("attached", "waiting", "batches_ahead"):
+                self.assertEqual(series[f"rudder_trainer_{idle}{labels}"], 0, idle)
+            rows += series["rudder_trainer_rows_total" + labels]
+        self.assertGreaterEqual(rows, served["requests"])  # a row that both want is one request of the host
+        self.assertLessEqual(rows, 2 * served["requests"])
+        self.assertGreater(series[f'rudder_buffer_slots{{rank="{host}"}}'], 0)
+        self.assertLessEqual(series[f'rudder_buffer_slots_occupied{{rank="{host}"}}'], series[f'rudder_buffer_slots{{rank="{host}"}}'])
+        self.assertEqual(series[f'rudder_plans_in_flight{{rank="{host}"}}'], 0)
 
 
 class Doctor(Base):

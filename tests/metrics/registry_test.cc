@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "rudder/core/clock.h"
+
 namespace rudder::metrics {
 namespace {
 
@@ -33,6 +35,31 @@ TEST(Registry, WritesThePageWordForWord) {
             "d_seconds_bucket{peer=\"2\",le=\"0.5\"} 2\nd_seconds_bucket{peer=\"2\",le=\"2\"} 3\n"
             "d_seconds_bucket{peer=\"2\",le=\"+Inf\"} 4\n"
             "d_seconds_sum{peer=\"2\"} 9\nd_seconds_count{peer=\"2\"} 4\n");
+}
+
+TEST(Registry, AStopwatchGrowsWhileItRunsAndOnlyThen) {
+  Registry registry;
+  Stopwatch& watch = registry.stopwatch("x_seconds_total", "X");
+  EXPECT_EQ(registry.text(), "# HELP x_seconds_total X\n# TYPE x_seconds_total counter\nx_seconds_total 0\n");
+  watch.stop();
+  EXPECT_EQ(watch.value(), 0);
+  double before = 0;
+  for (int lap = 0; lap < 3; ++lap) {
+    const TimePoint begin = steady_clock().now();
+    watch.start();
+    const TimePoint begun = steady_clock().now();
+    while (watch.value() <= before) {
+    }
+    watch.start();  // runs already
+    const TimePoint end = steady_clock().now();
+    watch.stop();
+    const TimePoint ended = steady_clock().now();
+    const double stopped = watch.value();
+    EXPECT_GE(stopped, before + to_seconds(end - begun) - 1e-9);
+    EXPECT_LE(stopped, before + to_seconds(ended - begin) + 1e-9);
+    EXPECT_EQ(watch.value(), stopped);
+    before = stopped;
+  }
 }
 
 TEST(Registry, WithoutFiguresThePageIsEmpty) {

@@ -41,6 +41,20 @@ class TimeCounter {
   std::atomic<double> value_{0};
 };
 
+/// Seconds that grow while it runs, read or not. One thread at a time starts and stops it.
+class Stopwatch {
+ public:
+  void start() noexcept;
+  /// Does nothing unless it runs; start() neither when it does.
+  void stop() noexcept;
+  [[nodiscard]] double value() const noexcept;
+
+ private:
+  [[nodiscard]] static bool runs(std::int64_t word) noexcept { return (word & 1) != 0; }
+  /// Twice the nanoseconds so far; or, while it runs, twice what is to be added to the clock, plus one.
+  std::atomic<std::int64_t> word_{0};
+};
+
 /// A figure that rises and falls.
 class Gauge {
  public:
@@ -89,6 +103,7 @@ class Registry {
   /// `help` of the first registration of a name is kept.
   Counter& counter(std::string_view name, std::string_view help, const Labels& labels = {});
   TimeCounter& seconds(std::string_view name, std::string_view help, const Labels& labels = {});
+  Stopwatch& stopwatch(std::string_view name, std::string_view help, const Labels& labels = {});
   Gauge& gauge(std::string_view name, std::string_view help, const Labels& labels = {});
   Histogram& histogram(std::string_view name, std::string_view help, std::span<const double> bounds,
                        const Labels& labels = {});
@@ -98,7 +113,7 @@ class Registry {
 
  private:
   using Figure = std::variant<std::unique_ptr<Counter>, std::unique_ptr<TimeCounter>, std::unique_ptr<Gauge>,
-                              std::unique_ptr<Histogram>>;
+                              std::unique_ptr<Histogram>, std::unique_ptr<Stopwatch>>;
   struct Family {
     std::string help;
     std::vector<std::pair<std::string, Figure>> series;  ///< labels as text without braces, and the figure

@@ -9,6 +9,7 @@
 
 #include "rudder/core/result.h"
 #include "rudder/dataplane/host_service.h"
+#include "rudder/metrics/registry.h"
 #include "rudder/train/options.h"
 
 namespace rudder::train {
@@ -21,6 +22,7 @@ struct ServeOptions {
   std::uint64_t runs = 0;            ///< end after so many; 0: on a signal only
   double link_bits_per_second = 0;   ///< token-bucket link; 0: none
   double deadline_seconds = 10;
+  metrics::Registry* figures = nullptr;  ///< gets figures of service, buffer and peers; null: none
 };
 
 /// Hears of finished runs.
