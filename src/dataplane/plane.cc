@@ -2,11 +2,8 @@
 #include "rudder/dataplane/plane.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -21,6 +18,7 @@
 #include "dataplane/handshake.h"
 #include "dataplane/neighbor_client.h"
 #include "dataplane/neighbor_server.h"
+#include "dataplane/pings.h"
 #include "dataplane/plane_setup.h"
 #include "dataplane/sealed_transport.h"
 #include "dataplane/server.h"
@@ -35,14 +33,14 @@ class Plane::Impl final : public transport::Receiver {
         names_(options_.world),
         handshake_(make_hello(graph, options_), options_.secret, names_),
         complained_of_(options_.world),
-        last_pong_(options_.world, 0),
         book_(graph.book().grouped(options_.parts_each)),
         transport_(std::move(transport)),
         sealed_(*transport_, handshake_, options_.world),
         fetcher_(book_, options_, names_, sealed_, pools_),
         server_(book_.begin(options_.rank), book_.end(options_.rank), options_.deadline / 2, sealed_, pools_),
         asker_(book_, graph.meta().max_degree, options_, names_, sealed_, pools_),
-        drawer_(own_slice(graph, options_), options_.world, sealed_, pools_) {
+        drawer_(own_slice(graph, options_), options_.world, sealed_, pools_),
+        pings_(options_, names_, fetcher_, sealed_) {
     if (!graph.has_topology() && book_.size(options_.rank) > 0) {
       degrees_ = degrees_of(graph.slice(options_.rank));
       server_.publish(kDegreeTable, {std::as_bytes(std::span(degrees_))}, sizeof(std::uint32_t));
@@ -64,7 +62,9 @@ class Plane::Impl final : public transport::Receiver {
   void received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) override;
   void peer_failed(Rank peer, const Error& error) override;
 
-  [[nodiscard]] std::vector<std::string> find_failed_peers(Duration patience);
+  [[nodiscard]] std::vector<std::string> find_failed_peers(Duration patience) {
+    return pings_.find_failed_peers(patience);
+  }
   [[nodiscard]] const PlaneOptions& options() const { return options_; }
   [[nodiscard]] Fetcher& fetcher() { return fetcher_; }
   [[nodiscard]] Server& server() { return server_; }
@@ -89,11 +89,17 @@ class Plane::Impl final : public transport::Receiver {
     AlignedBytes block;
   };
 
-  void send_header(Rank to, const FrameHeader& header);
   [[nodiscard]] std::size_t body_limit(Rank from, const FrameHeader& header, std::size_t body_bytes);
   [[nodiscard]] std::byte* land(Rank from, std::size_t body_bytes);
   [[nodiscard]] AlignedBytes take_arrived(std::span<const std::byte> body);
   void handle(Rank from, const FrameHeader& header, std::span<std::byte> body);
+  /// Where answers of this type are waited for.
+  [[nodiscard]] RequestWindow& window_of(FrameType type) {
+    if (type == FrameType::kRows || type == FrameType::kRefused) {
+      return fetcher_;
+    }
+    return asker_;
+  }
   /// Says once for each peer that knows the secret that it breaks the protocol.
   void complain(Rank from, const Error& error);
   void discard() { discarded_.fetch_add(1, std::memory_order_relaxed); }
@@ -109,11 +115,6 @@ class Plane::Impl final : public transport::Receiver {
   // A plain count, read for reports only: relaxed.
   std::atomic<std::uint64_t> discarded_{0};
 
-  std::mutex pong_mutex_;
-  std::condition_variable pong_;
-  std::vector<std::uint64_t> last_pong_;  ///< by rank: number of the last ping answered
-  std::uint64_t last_ping_ = 0;
-
   const graph::PartitionBook book_;  ///< of the ranks
   std::unique_ptr<transport::Transport> transport_;
   SealedTransport sealed_;
@@ -121,6 +122,7 @@ class Plane::Impl final : public transport::Receiver {
   Server server_;
   NeighborClient asker_;
   NeighborServer drawer_;
+  Pings pings_;
   std::vector<std::uint32_t> degrees_;  ///< of owned nodes, for kDegreeTable
 };
 
@@ -144,15 +146,9 @@ Status Plane::Impl::meet(transport::Rendezvous& rendezvous) {
   if (!agreed.ok()) {
     // Frames between two ranks keep their order, so who answers a ping has seen our hello and proof, and
     // knows the reason before it sees us leave. Who refuses them does not answer, but has its time too.
-    static_cast<void>(find_failed_peers(std::min<Duration>(options_.deadline, from_seconds(1))));
+    static_cast<void>(pings_.find_failed_peers(std::min<Duration>(options_.deadline, from_seconds(1))));
   }
   return agreed;
-}
-
-void Plane::Impl::send_header(Rank to, const FrameHeader& header) {
-  std::array<std::byte, kFrameHeaderBytes> bytes{};
-  encode_header(header, bytes);
-  sealed_.send(to, bytes, AlignedBytes{}, 0, nullptr);
 }
 
 void Plane::Impl::complain(Rank from, const Error& error) {
@@ -217,10 +213,9 @@ std::byte* Plane::Impl::landing(Rank from, std::span<const std::byte> header, st
   } else if (inside && !decoded.ok()) {
     complain(from, decoded.error());
   } else if (decoded.ok()) {
-    if (decoded.value().type == FrameType::kRows) {
-      address = fetcher_.landing(from, decoded.value(), body_bytes);
-    } else if (decoded.value().type == FrameType::kDrawn) {
-      address = asker_.landing(from, decoded.value(), body_bytes);
+    const FrameType type = decoded.value().type;
+    if (type == FrameType::kRows || type == FrameType::kDrawn) {
+      address = window_of(type).landing(from, decoded.value(), body_bytes);
     } else if (body_bytes <= body_limit(from, decoded.value(), body_bytes)) {
       address = land(from, body_bytes);
     }
@@ -272,50 +267,44 @@ void Plane::Impl::handle(Rank from, const FrameHeader& header, std::span<std::by
   }
   switch (header.type) {
     case FrameType::kRows:
+    case FrameType::kDrawn: {
       // An answer without a body matches no request; landing() says so to who waits for it.
-      if (body.empty() ? fetcher_.landing(from, header, 0) == nullptr : !fetcher_.received(from, header)) {
+      RequestWindow& window = window_of(header.type);
+      if (body.empty() ? window.landing(from, header, 0) == nullptr
+                       : !window.received(from, header, body.size())) {
         discard();
       }
       return;
+    }
     case FrameType::kPull:
       if (body.empty()) {
         server_.refuse(from, header, "a request without ids");
         return;
       }
-      server_.enqueue(PullRequest{from, header, take_arrived(body), body.size()});
-      return;
-    case FrameType::kDrawn:
-      if (body.empty() ? asker_.landing(from, header, 0) == nullptr
-                       : !asker_.received(from, header, body.size())) {
-        discard();
-      }
+      server_.enqueue({from, header, take_arrived(body), body.size()});
       return;
     case FrameType::kAsk:
       if (body.empty()) {
         drawer_.refuse(from, header, "an ask without nodes");
         return;
       }
-      drawer_.enqueue(AskRequest{from, header, take_arrived(body), body.size()});
+      drawer_.enqueue({from, header, take_arrived(body), body.size()});
       return;
     case FrameType::kRefused:
     case FrameType::kAskRefused: {
       const std::string reason = printable(body);
       pools_.small.give(take_arrived(body));
-      if (header.type == FrameType::kRefused ? !fetcher_.refused(from, header, reason)
-                                             : !asker_.refused(from, header, reason)) {
+      if (!window_of(header.type).refused(from, header, reason)) {
         discard();
       }
       return;
     }
     case FrameType::kPing:
-      send_header(from, {FrameType::kPong, 0, 0, header.request});
+      pings_.answer(from, header);
       return;
-    case FrameType::kPong: {
-      const std::lock_guard lock(pong_mutex_);
-      last_pong_[from] = std::max(last_pong_[from], std::min(header.request, last_ping_));
-      pong_.notify_all();
+    case FrameType::kPong:
+      pings_.heard(from, header);
       return;
-    }
     case FrameType::kHello:
       return;  // decode_header() refuses it
   }
@@ -326,40 +315,7 @@ void Plane::Impl::peer_failed(Rank peer, const Error& error) {
   handshake_.lost(peer, error);
   fetcher_.peer_failed(peer, error);
   asker_.peer_failed(peer, error);
-  const std::lock_guard lock(pong_mutex_);
-  pong_.notify_all();
-}
-
-std::vector<std::string> Plane::Impl::find_failed_peers(Duration patience) {
-  const Deadline deadline = Deadline::in(patience);
-  std::uint64_t number = 0;
-  {
-    const std::lock_guard lock(pong_mutex_);
-    number = ++last_ping_;
-  }
-  for (Rank r = 0; r < options_.world; ++r) {
-    if (r != options_.rank && !fetcher_.failure_of(r)) {
-      send_header(r, {FrameType::kPing, 0, 0, number});
-    }
-  }
-  std::vector<std::string> failed;
-  std::unique_lock lock(pong_mutex_);
-  for (Rank r = 0; r < options_.world; ++r) {
-    if (r == options_.rank) {
-      continue;
-    }
-    std::optional<Error> known;
-    const bool heard = pong_.wait_until(lock, deadline.at(), [&] {
-      known = fetcher_.failure_of(r);
-      return known.has_value() || last_pong_[r] >= number;
-    });
-    if (known) {
-      failed.push_back(known->message);
-    } else if (!heard) {
-      failed.push_back(fmt::format("{}: no answer within {:.1f} s", names_.of(r), to_seconds(patience)));
-    }
-  }
-  return failed;
+  pings_.peer_failed();
 }
 
 Plane::Plane(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

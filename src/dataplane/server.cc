@@ -2,14 +2,12 @@
 #include "dataplane/server.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "rudder/core/check.h"
 #include "rudder/core/gather.h"
-#include "rudder/core/machine.h"
 
 namespace rudder::dataplane {
 namespace {
@@ -20,23 +18,15 @@ constexpr std::size_t kMaxReplyBytes = std::size_t{256} << 20;
 }  // namespace
 
 Server::Server(NodeId begin, NodeId end, Duration patience, transport::Transport& transport, Pools& pools)
-    : begin_(begin), end_(end), patience_(patience), transport_(transport), pools_(pools) {
-  thread_ = std::thread([this] { run(); });
+    : RequestThread("rudder-serve", FrameType::kRefused, transport, pools),
+      begin_(begin),
+      end_(end),
+      patience_(patience) {
+  start();
 }
 
 Server::~Server() {
   stop();
-}
-
-void Server::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  work_.notify_all();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
 }
 
 void Server::replace(std::uint8_t table, Table with) {
@@ -82,7 +72,7 @@ std::size_t Server::max_id_bytes(std::uint32_t rows) const noexcept {
   return rows > static_cast<std::uint64_t>(end_ - begin_) ? 0 : std::size_t{rows} * kMaxIdBytes;
 }
 
-void Server::enqueue(PullRequest request) {
+void Server::enqueue(PeerRequest request) {
   {
     const std::lock_guard lock(mutex_);
     const Table& table = tables_[request.header.table];
@@ -92,27 +82,16 @@ void Server::enqueue(PullRequest request) {
       return;
     }
     if (queue_.size() + parked_.size() < kMaxWaiting) {
-      queue_.push_back(std::move(request));
-      work_.notify_one();
+      queue(std::move(request));
       return;
     }
   }
   refuse(request.from, request.header, fmt::format("{} requests wait already", kMaxWaiting));
 }
 
-void Server::refuse(Rank to, const FrameHeader& request, const std::string& reason) {
-  std::array<std::byte, kFrameHeaderBytes> header{};
-  encode_header({FrameType::kRefused, request.table, request.rows, request.request}, header);
-  const std::size_t bytes = std::min(reason.size(), kMaxReasonBytes);
-  AlignedBytes body = pools_.small.take(bytes);
-  std::memcpy(body.data(), reason.data(), bytes);
-  transport_.send(to, header, std::move(body), bytes,
-                  [this](AlignedBytes block) { pools_.small.give(std::move(block)); });
-}
-
-void Server::refuse_expired(std::unique_lock<std::mutex>& lock) {
+std::optional<TimePoint> Server::look_around(std::unique_lock<std::mutex>& lock) {
   while (!stopping_ && !parked_.empty() && parked_.front().until <= steady_clock().now()) {
-    const PullRequest request = std::move(parked_.front().request);
+    const PeerRequest request = std::move(parked_.front().request);
     parked_.pop_front();
     lock.unlock();
     refuse(request.from, request.header,
@@ -120,49 +99,33 @@ void Server::refuse_expired(std::unique_lock<std::mutex>& lock) {
                        to_seconds(patience_)));
     lock.lock();
   }
+  return parked_.empty() ? std::nullopt : std::optional(parked_.front().until);
 }
 
-std::optional<PullRequest> Server::next(std::unique_lock<std::mutex>& lock) {
-  for (;;) {
-    refuse_expired(lock);
-    if (stopping_) {
-      return std::nullopt;
-    }
-    if (!queue_.empty()) {
-      PullRequest request = std::move(queue_.front());
-      queue_.pop_front();
-      if (tables_[request.header.table].row_bytes != 0) {
-        return request;
-      }
-      parked_.push_back({std::move(request), steady_clock().now() + patience_});
-    } else if (parked_.empty()) {
-      work_.wait(lock);
-    } else {
-      work_.wait_until(lock, parked_.front().until);
-    }
+bool Server::accept(PeerRequest& request) {
+  const std::uint8_t table = request.header.table;
+  if (tables_[table].row_bytes == 0) {
+    parked_.push_back({std::move(request), steady_clock().now() + patience_});
+    return false;
   }
+  serving_ = table;  // replace() leaves it alone meanwhile
+  return true;
 }
 
-void Server::run() {
-  name_this_thread("rudder-serve");
-  std::vector<NodeId> positions;
-  std::unique_lock lock(mutex_);
-  while (auto request = next(lock)) {
-    const Table& table = tables_[request->header.table];
-    serving_ = request->header.table;  // replace() leaves it alone meanwhile
-    lock.unlock();
-    serve(*request, table, positions);
-    lock.lock();
-    serving_.reset();
-    settled_.notify_all();
-  }
+void Server::answer(PeerRequest& request) {
+  serve(request, tables_[request.header.table], positions_);
 }
 
-void Server::serve(PullRequest& request, const Table& table, std::vector<NodeId>& positions) {
+void Server::answered() {
+  serving_.reset();
+  settled_.notify_all();
+}
+
+void Server::serve(PeerRequest& request, const Table& table, std::vector<NodeId>& positions) {
   const FrameHeader& asked = request.header;
   const Status decoded =
-      decode_ids(0, end_ - begin_, asked.rows, request.ids.bytes().first(request.id_bytes), positions);
-  pools_.small.give(std::move(request.ids));
+      decode_ids(0, end_ - begin_, asked.rows, request.body.bytes().first(request.body_bytes), positions);
+  pools_.small.give(std::move(request.body));
   if (!decoded.ok()) {
     refuse(request.from, asked, decoded.error().message);
     return;
@@ -180,10 +143,8 @@ void Server::serve(PullRequest& request, const Table& table, std::vector<NodeId>
     refuse(request.from, asked, filled.error().message);
     return;
   }
-  std::array<std::byte, kFrameHeaderBytes> header{};
-  encode_header({FrameType::kRows, asked.table, asked.rows, asked.request}, header);
-  transport_.send(request.from, header, std::move(body), bytes,
-                  [this](AlignedBytes block) { pools_.rows.give(std::move(block)); });
+  send(request.from, {FrameType::kRows, asked.table, asked.rows, asked.request}, std::move(body), bytes,
+       pools_.rows);
 }
 
 Status Server::fill(const Table& table, std::span<NodeId> positions, std::byte* out) {

@@ -10,36 +10,24 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
-#include <thread>
 #include <vector>
 
-#include "rudder/core/aligned.h"
 #include "rudder/core/clock.h"
 #include "rudder/core/dtype.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/narrow.h"
 #include "rudder/core/result.h"
-#include "rudder/dataplane/wire.h"
 #include "rudder/transport/transport.h"
 
 #include "dataplane/byte_pool.h"
+#include "dataplane/request_thread.h"
 
 namespace rudder::dataplane {
 
-/// A pull as it arrived.
-struct PullRequest {
-  Rank from = 0;
-  FrameHeader header;
-  AlignedBytes ids;
-  std::size_t id_bytes = 0;
-};
-
-/// Serves the rows of the nodes [begin, end) on a thread of its own, one request after another; small
-/// requests are answered by the caller of enqueue() when none waits, which saves two hand-offs between
-/// threads (a third of the time of a one-row pull). Thread-safe. The transport must outlive stop(), the pools
-/// the transport.
-class Server {
+/// Serves the rows of the nodes [begin, end) on a thread of its own; small requests are answered by the
+/// caller of enqueue() when none waits, which saves two hand-offs between threads (a third of the time of a
+/// one-row pull). Thread-safe.
+class Server final : public RequestThread {
  public:
   /// Requests waiting at most; one more is refused. With 64 credits a peer, enough for 64 peers at once.
   static constexpr std::size_t kMaxWaiting = 4096;
@@ -50,8 +38,6 @@ class Server {
   /// `patience`: how long a request waits for its table to be published.
   Server(NodeId begin, NodeId end, Duration patience, transport::Transport& transport, Pools& pools);
   ~Server();
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
 
   /// With `narrow` (f16 or bf16) the rows are f32 and are sent as that: narrowed while they are gathered. A
   /// request for a row that does not fit is refused, with the node's name.
@@ -63,11 +49,7 @@ class Server {
   /// Bytes of ids that a request for `rows` rows may have; 0 when no request may ask for that many.
   [[nodiscard]] std::size_t max_id_bytes(std::uint32_t rows) const noexcept;
   /// Queues a request, or answers a small one. Doesn't block for longer than gathering kInlineBytes takes.
-  void enqueue(PullRequest request);
-  /// Sends a refusal. Doesn't block.
-  void refuse(Rank to, const FrameHeader& request, const std::string& reason);
-  /// Ends and joins the thread; requests that wait are dropped. Idempotent, for one thread.
-  void stop();
+  void enqueue(PeerRequest request);
 
  private:
   struct Table {
@@ -80,38 +62,35 @@ class Server {
     }
   };
   struct Parked {
-    PullRequest request;
+    PeerRequest request;
     TimePoint until;
   };
 
-  void run();
-  [[nodiscard]] std::optional<PullRequest> next(std::unique_lock<std::mutex>& lock);
-  void serve(PullRequest& request, const Table& table, std::vector<NodeId>& positions);
+  [[nodiscard]] std::optional<TimePoint> look_around(std::unique_lock<std::mutex>& lock) override;
+  [[nodiscard]] bool accept(PeerRequest& request) override;
+  void answer(PeerRequest& request) override;
+  void answered() override;
+
+  void serve(PeerRequest& request, const Table& table, std::vector<NodeId>& positions);
   /// Rows at ascending positions, which are used up, of the table's runs.
   [[nodiscard]] Status fill(const Table& table, std::span<NodeId> positions, std::byte* out);
-  void refuse_expired(std::unique_lock<std::mutex>& lock);
   void replace(std::uint8_t table, Table with);
 
   const NodeId begin_;
   const NodeId end_;
   const Duration patience_;
-  transport::Transport& transport_;
-  Pools& pools_;
 
   mutable std::mutex error_mutex_;
   NarrowingError error_;
 
-  std::mutex mutex_;
-  std::condition_variable work_;     ///< something to do for the thread
+  // Guarded by the mutex.
   std::condition_variable settled_;  ///< serving_ changed
   std::array<Table, 256> tables_;
-  std::deque<PullRequest> queue_;
   std::deque<Parked> parked_;  ///< for tables not published, oldest first
   std::optional<std::uint8_t> serving_;
-  bool stopping_ = false;
 
-  std::vector<NodeId> inline_positions_;  ///< of the requested rows in their table; guarded by mutex_
-  std::thread thread_;
+  std::vector<NodeId> inline_positions_;  ///< of the requested rows in their table; guarded by the mutex
+  std::vector<NodeId> positions_;         ///< the same, the thread's
 };
 
 }  // namespace rudder::dataplane

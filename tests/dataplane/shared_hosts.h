@@ -19,6 +19,7 @@
 #include "rudder/dataplane/feed.h"
 #include "rudder/graph/partition.h"
 #include "rudder/graph/vip.h"
+#include "rudder/metrics/registry.h"
 #include "rudder/sample/sampler.h"
 #include "rudder/sample/schedule.h"
 
@@ -32,12 +33,12 @@ inline constexpr std::size_t kSharedBatch = 10;
 
 class Hosts {
  public:
-  /// `shape.parts` trainers, `each` a host.
-  Hosts(const GraphShape& shape, PartId each)
+  /// `shape.parts` trainers, `each` a host. `figures`: of all hosts.
+  Hosts(const GraphShape& shape, PartId each, metrics::Registry* figures = nullptr)
       : graph_(shape),
         each_(each),
         schedule_(sample::Schedule::create(11, kSharedBatch, graph_.train()).value()),
-        cluster_(graph_, planes(each)) {
+        cluster_(graph_, planes(each, figures)) {
     for (PartId p = 0; p < shape.parts; ++p) {
       parts_.push_back(graph_.graph().open_part(p).value());
     }
@@ -128,9 +129,10 @@ class Hosts {
   }
 
  private:
-  static PlaneOptions planes(PartId each) {
+  static PlaneOptions planes(PartId each, metrics::Registry* figures) {
     PlaneOptions options;
     options.parts_each = each;
+    options.figures = figures;
     return options;
   }
 
