@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What arrives from peers: hellos, proofs, frame headers, ids, asks for neighbours and their answers; UCX's
 // frames and addresses.
+#include <set>
 #include <vector>
 
 #include "rudder/dataplane/sample_wire.h"
@@ -75,6 +76,11 @@ void drawn(fuzz::Input& input) {
     RUDDER_CHECK(out.counts.size() == rows, "as many counts as announced");
     for (const NodeId id : out.ids) {
       RUDDER_CHECK(id >= 0 && id < limits.nodes, "neighbours lie in the graph");
+    }
+    auto at = out.ids.begin();
+    for (const std::uint32_t count : out.counts) {
+      RUDDER_CHECK(std::set<NodeId>(at, at + count).size() == count, "a node's neighbours are distinct");
+      at += count;
     }
     std::vector<std::byte> again;
     encode_drawn(out, again);

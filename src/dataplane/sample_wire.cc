@@ -2,7 +2,10 @@
 #include "rudder/dataplane/sample_wire.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -37,6 +40,45 @@ Error malformed(std::string_view what, std::size_t i, std::size_t count, std::si
   return {Errc::kInvalidData,
           fmt::format("{} {} of {} at byte {} is cut short, too long or not in shortest form", what, i, count,
                       at)};
+}
+
+/// The first id that stands in `ids` a second time, if one does. O(ids) when they ascend or are few and
+/// likely distinct, as what samplers draw; else O(ids log ids), with `scratch`.
+std::optional<NodeId> find_repeated(std::span<const NodeId> ids, std::vector<NodeId>& scratch) {
+  if (std::ranges::adjacent_find(ids, std::greater_equal<>()) == ids.end()) {
+    return std::nullopt;
+  }
+  constexpr std::size_t kFew = 64;
+  constexpr std::size_t kFilterBits = 512;
+  if (ids.size() > kFew) {
+    scratch.assign(ids.begin(), ids.end());
+    std::ranges::sort(scratch);
+    const auto twice = std::ranges::adjacent_find(scratch);
+    return twice == scratch.end() ? std::nullopt : std::optional(*twice);
+  }
+  std::bitset<kFilterBits> met;  // by low bits: most ids are the first with theirs
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto bit = static_cast<std::size_t>(ids[i]) % kFilterBits;
+    const auto before = ids.first(i);
+    if (met[bit] && std::ranges::find(before, ids[i]) != before.end()) {
+      return ids[i];
+    }
+    met.set(bit);
+  }
+  return std::nullopt;
+}
+
+/// Of lists of neighbours that stand one after another.
+Status check_distinct(std::span<const std::uint32_t> counts, std::span<const NodeId> ids) {
+  std::vector<NodeId> scratch;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (const auto twice = find_repeated(ids.first(counts[i]), scratch)) {
+      return Error{Errc::kInvalidData,
+                   fmt::format("neighbour {} of node {} of {} comes twice", *twice, i, counts.size())};
+    }
+    ids = ids.subspan(counts[i]);
+  }
+  return {};
 }
 
 }  // namespace
@@ -123,7 +165,7 @@ Status decode_drawn(const DrawnLimits& limits, std::size_t rows, std::span<const
     return Error{Errc::kInvalidData,
                  fmt::format("{} bytes after the last of {} neighbours", body.size() - at, total)};
   }
-  return {};
+  return check_distinct(std::span(out.counts).last(rows), std::span(out.ids).last(total));
 }
 
 }  // namespace rudder::dataplane

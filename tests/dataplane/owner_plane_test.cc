@@ -214,6 +214,8 @@ TEST_F(LoneOwner, WrongAnswersNameTheirSenderAndTheRestGoesOn) {
               AllOf(names, HasSubstr("4 neighbours of node 0 of 2, at most 3")));
   EXPECT_THAT(answered_with(2, bytes({1, 0})), AllOf(names, HasSubstr("neighbour 0 of 1")));
   EXPECT_THAT(answered_with(1, bytes({1, 1})), AllOf(names, HasSubstr("outside of [0, 600)")));
+  EXPECT_THAT(answered_with(2, bytes({1, 2, 8, 2, 0})),
+              AllOf(names, HasSubstr("neighbour 5 of node 1 of 2 comes twice")));
   EXPECT_EQ(answered_with(4, bytes({0, 0, 0, 0})), "taken");
 }
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -83,9 +85,14 @@ TEST(SampleWire, AnswersOfEverySizeReadBack) {
     const NodeId nodes = NodeId{1} << (1 + rng.below(55));
     DrawnNeighbors drawn;
     for (std::uint64_t n = 1 + rng.below(20); n > 0; --n) {
-      drawn.counts.push_back(static_cast<std::uint32_t>(rng.below(30)));
-      for (std::uint32_t i = 0; i < drawn.counts.back(); ++i) {
-        drawn.ids.push_back(static_cast<NodeId>(rng.below(static_cast<std::uint64_t>(nodes))));
+      drawn.counts.push_back(static_cast<std::uint32_t>(
+          rng.below(std::min<std::uint64_t>(30, static_cast<std::uint64_t>(nodes)))));
+      std::set<NodeId> taken;
+      while (taken.size() < drawn.counts.back()) {
+        const auto id = static_cast<NodeId>(rng.below(static_cast<std::uint64_t>(nodes)));
+        if (taken.insert(id).second) {
+          drawn.ids.push_back(id);
+        }
       }
     }
     std::vector<std::byte> body;
@@ -119,6 +126,34 @@ TEST(SampleWire, WrongAnswersAreRefusedWithTheirPlace) {
   EXPECT_THAT(refusal(1, bytes({1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1})), HasSubstr("too long"));
 }
 
+TEST(SampleWire, ANeighbourThatComesTwiceIsRefused) {
+  CounterRng rng({12});
+  for (const std::size_t count : {2U, 3U, 25U, 64U, 65U, 300U}) {
+    for (const bool ascending : {true, false}) {
+      std::set<NodeId> taken;
+      while (taken.size() < count) {
+        taken.insert(static_cast<NodeId>(rng.below(1000)));
+      }
+      std::vector<NodeId> list(taken.begin(), taken.end());
+      for (std::size_t i = list.size() - 1; i > 0 && !ascending; --i) {
+        std::swap(list[i], list[rng.below(i + 1)]);
+      }
+      const auto answer = [&] {
+        DrawnNeighbors drawn{{1, static_cast<std::uint32_t>(count)}, {list.front()}};
+        drawn.ids.insert(drawn.ids.end(), list.begin(), list.end());
+        std::vector<std::byte> body;
+        encode_drawn(drawn, body);
+        return refusal(2, body, {1000, 300});
+      };
+      EXPECT_EQ(answer(), "taken") << count << ": two nodes may share a neighbour";
+      const std::size_t from = rng.below(count);
+      const std::size_t to = (from + 1 + rng.below(count - 1)) % count;
+      list[to] = list[from];
+      EXPECT_EQ(answer(), "neighbour " + std::to_string(list[from]) + " of node 1 of 2 comes twice") << count;
+    }
+  }
+}
+
 TEST(SampleWire, NoBytesMakeADecoderWriteBeyondItsLimits) {
   CounterRng rng({9});
   for (int round = 0; round < 20000; ++round) {
@@ -133,6 +168,11 @@ TEST(SampleWire, NoBytesMakeADecoderWriteBeyondItsLimits) {
       EXPECT_EQ(out.counts.size(), rows);
       for (const NodeId id : out.ids) {
         ASSERT_TRUE(id >= 0 && id < kLimits.nodes);
+      }
+      auto at = out.ids.begin();
+      for (const std::uint32_t count : out.counts) {
+        ASSERT_EQ(std::set<NodeId>(at, at + count).size(), count);
+        at += count;
       }
     }
     EXPECT_LE(out.ids.size(), body.size());

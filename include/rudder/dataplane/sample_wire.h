@@ -44,9 +44,9 @@ struct DrawnLimits {
 
 /// Appends to `out`. Neighbours are differences to the one before, with the sign in the lowest bit.
 void encode_drawn(const sample::DrawnNeighbors& drawn, std::vector<std::byte>& out);
-/// Appends exactly `rows` counts, none above limits.most, and their sum of ids in [0, limits.nodes), which
-/// use all bytes, each number in its shortest form; anything else is an error, after which `out` holds
-/// anything. Allocates at most one id a byte.
+/// Appends exactly `rows` counts, none above limits.most, and their sum of ids in [0, limits.nodes), distinct
+/// for each node, which use all bytes, each number in its shortest form; anything else is an error, after
+/// which `out` holds anything. Allocates at most two ids a byte.
 [[nodiscard]] Status decode_drawn(const DrawnLimits& limits, std::size_t rows,
                                   std::span<const std::byte> body, sample::DrawnNeighbors& out);
 
