@@ -2,7 +2,6 @@
 // One plane against a peer that the test plays: what arrives, and when, is exact.
 #include <array>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,8 +12,7 @@
 
 #include "rudder/dataplane/plane.h"
 
-#include "dataplane/cluster.h"
-#include "dataplane/manual_transport.h"
+#include "dataplane/two_ranks.h"
 
 namespace rudder::dataplane {
 namespace {
@@ -22,61 +20,17 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::GraphShape;
+using testing_support::ManualPeer;
 using testing_support::ManualTransport;
-using testing_support::TestGraph;
 
-/// Rank 0 of two, whose peer is the test.
-class LonePlane : public testing::Test {
+class LonePlane : public ManualPeer {
  protected:
-  LonePlane() : graph_(shape()) {}
-
-  static GraphShape shape() {
-    GraphShape shape;
-    shape.parts = 2;
-    return shape;
-  }
-  [[nodiscard]] Hello peer_hello() const {
-    Hello hello;
-    hello.graph_digest = graph_.graph().graph_digest();
-    hello.partition_digest = graph_.graph().digest();
-    hello.dtype = "f32";
-    hello.row_bytes = graph_.row_bytes();
-    hello.world = 2;
-    hello.rank = 1;
-    hello.host = "there";
-    hello.wire = "f32";
-    hello.topology = "replicated";
-    return hello;
-  }
   Status meet(std::vector<std::byte> greeting) {
-    const auto rendezvous = std::make_shared<transport::LocalRendezvous>();
-    static_cast<void>(rendezvous->put(options_.session + "/1", "manual"));
-    std::vector<std::vector<std::byte>> greetings(2);
-    greetings[1] = std::move(greeting);
-    auto transport = std::make_unique<ManualTransport>(std::move(greetings), options_.secret);
-    peer_ = transport.get();
-    peer_->before_greetings = early_;
-    peer_->instead_of_proof = instead_of_proof_;
-    options_.world = 2;
-    options_.host = "here";
-    auto plane = Plane::create(graph_.graph(), std::move(transport), *rendezvous, options_);
-    if (!plane.ok()) {
-      return plane.error();
-    }
-    plane_ = std::move(plane).value();
-    return {};
+    return ManualPeer::meet(graph_.graph(), std::move(greeting));
   }
   void meet() {
     const Status met = meet(encode_hello(peer_hello()));
     ASSERT_TRUE(met.ok()) << met.error().message;
-  }
-  [[nodiscard]] std::vector<NodeId> first_ids(std::size_t count) const {
-    std::vector<NodeId> ids;
-    for (std::size_t i = 0; i < count; ++i) {
-      ids.push_back(graph_.graph().book().begin(1) + static_cast<NodeId>(i));
-    }
-    return ids;
   }
   [[nodiscard]] std::vector<std::byte> filled(std::size_t rows, unsigned value) const {
     return std::vector<std::byte>(rows * graph_.row_bytes(), static_cast<std::byte>(value));
@@ -90,13 +44,6 @@ class LonePlane : public testing::Test {
                                              std::shared_ptr<const void> keep = nullptr) {
     return plane_->pull(0, ids, graph_.row_bytes(), to, std::move(keep));
   }
-
-  TestGraph graph_;
-  PlaneOptions options_;
-  ManualTransport* peer_ = nullptr;
-  std::function<void(ManualTransport&)> early_;
-  decltype(ManualTransport::instead_of_proof) instead_of_proof_;
-  std::unique_ptr<Plane> plane_;
 };
 
 TEST_F(LonePlane, NamesEveryDisagreement) {
@@ -137,7 +84,7 @@ TEST_F(LonePlane, TimesOutOnAnOwnerThatIsSilentAndDiscardsItsLateAnswer) {
   options_.deadline = from_seconds(0.1);
   meet();
   auto rows = filled(3, 7);
-  const auto ticket = pull(first_ids(3), rows.data());
+  const auto ticket = pull(theirs(3), rows.data());
   const auto asked = peer_->next_sent();
   ASSERT_TRUE(asked.has_value());
   const auto waited = plane_->wait(ticket);
@@ -155,7 +102,7 @@ TEST_F(LonePlane, AnOwnerThatAnswersNowAndThenIsNotSilent) {
   options_.credits = 1;
   meet();
   auto rows = filled(8, 0);
-  const auto ticket = pull(first_ids(8), rows.data());
+  const auto ticket = pull(theirs(8), rows.data());
   // Together far beyond one deadline, each answer within it.
   std::thread owner([&] {
     for (int i = 0; i < 8; ++i) {
@@ -174,7 +121,7 @@ TEST_F(LonePlane, KeepsCreditsAndOrder) {
   options_.credits = 3;
   meet();
   auto rows = filled(14, 0);
-  const auto ids = first_ids(14);
+  const auto ids = theirs(14);
   const auto ticket = pull(ids, rows.data());
   std::vector<testing_support::SentMessage> asked;
   for (int i = 0; i < 3; ++i) {
@@ -202,7 +149,7 @@ TEST_F(LonePlane, AnAnswerThatIsArrivingWhenItsPullFailsIsNotWrittenToForgottenM
   for (const bool keep : {false, true}) {
     auto memory = std::make_shared<AlignedBytes>(graph_.row_bytes());
     const std::weak_ptr<AlignedBytes> alive = memory;
-    auto ticket = pull(first_ids(1), memory->data(), keep ? memory : nullptr);
+    auto ticket = pull(theirs(1), memory->data(), keep ? memory : nullptr);
     const auto asked = peer_->next_sent();
     const auto header = peer_->sealed(1, answer(*asked));
     std::byte* landing = peer_->receiver().landing(1, header, graph_.row_bytes());
@@ -222,7 +169,7 @@ TEST_F(LonePlane, APeerThatFailsWhileItsAnswerArrivesLetsGoOfTheMemory) {
   meet();
   auto memory = std::make_shared<AlignedBytes>(graph_.row_bytes());
   const std::weak_ptr<AlignedBytes> alive = memory;
-  auto ticket = pull(first_ids(1), memory->data(), memory);
+  auto ticket = pull(theirs(1), memory->data(), memory);
   const auto asked = peer_->next_sent();
   const auto header = peer_->sealed(1, answer(*asked));
   ASSERT_NE(peer_->receiver().landing(1, header, graph_.row_bytes()), nullptr);
@@ -236,7 +183,7 @@ TEST_F(LonePlane, APeerThatFailsWhileItsAnswerArrivesLetsGoOfTheMemory) {
 TEST_F(LonePlane, DiscardsAnswersThatMatchNothing) {
   meet();
   auto rows = filled(1, 0);
-  const auto ticket = pull(first_ids(1), rows.data());
+  const auto ticket = pull(theirs(1), rows.data());
   const auto asked = peer_->next_sent();
   FrameHeader wrong = answer(*asked);
   wrong.request += 1;
@@ -254,7 +201,7 @@ TEST_F(LonePlane, DiscardsAnswersThatMatchNothing) {
 TEST_F(LonePlane, ReportsTheReasonOfARefusalWithoutControlCharacters) {
   meet();
   auto rows = filled(1, 0);
-  const auto ticket = pull(first_ids(1), rows.data());
+  const auto ticket = pull(theirs(1), rows.data());
   const std::string reason = "out\nof\x1b coffee";
   peer_->deliver(1, answer(*peer_->next_sent(), FrameType::kRefused), std::as_bytes(std::span(reason)));
   EXPECT_EQ(plane_->wait(ticket).error().message, "rank 1 (host there) refused: out?of? coffee");
@@ -263,7 +210,7 @@ TEST_F(LonePlane, ReportsTheReasonOfARefusalWithoutControlCharacters) {
 TEST_F(LonePlane, AnAnswerWithoutRowsFailsThePull) {
   meet();
   auto rows = filled(1, 0);
-  const auto ticket = pull(first_ids(1), rows.data());
+  const auto ticket = pull(theirs(1), rows.data());
   peer_->deliver(1, answer(*peer_->next_sent()), {});
   EXPECT_THAT(plane_->wait(ticket).error().message, HasSubstr("(0 bytes)"));
 }

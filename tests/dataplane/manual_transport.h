@@ -45,8 +45,6 @@ class ManualTransport final : public transport::Transport {
   /// `secret`: they prove it once the plane has sent its hello.
   ManualTransport(std::vector<std::vector<std::byte>> greetings, const Secret& secret)
       : greetings_(std::move(greetings)), secret_(secret), seals_(greetings_.size()) {}
-  /// Instead of a proof: called with the rank and the body of the plane's hello to it.
-  std::function<void(ManualTransport&, Rank, std::span<const std::byte>)> instead_of_proof;
   /// Called when the plane connects, before the greetings arrive.
   std::function<void(ManualTransport&)> before_greetings;
 
@@ -144,11 +142,7 @@ class ManualTransport final : public transport::Transport {
   void prove(Rank peer, std::span<const std::byte> hello) {
     seals_[peer] = {compute_seal(secret_, greetings_[peer], hello),
                     compute_seal(secret_, hello, greetings_[peer])};
-    if (instead_of_proof) {
-      instead_of_proof(*this, peer, hello);
-    } else {
-      deliver(peer, encode_proof(seals_[peer].from_peer), {});
-    }
+    deliver(peer, encode_proof(seals_[peer].from_peer), {});
   }
 
   std::vector<std::vector<std::byte>> greetings_;

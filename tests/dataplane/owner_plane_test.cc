@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks for neighbours against a peer that the test plays: what arrives, and when, is exact.
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,8 +11,7 @@
 #include "rudder/dataplane/plane.h"
 #include "rudder/dataplane/sample_wire.h"
 
-#include "dataplane/cluster.h"
-#include "dataplane/manual_transport.h"
+#include "dataplane/two_ranks.h"
 
 namespace rudder::dataplane {
 namespace {
@@ -22,58 +20,25 @@ using sample::DrawnNeighbors;
 using sample::HopRule;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing_support::GraphShape;
+using testing_support::ManualPeer;
 using testing_support::ManualTransport;
 using testing_support::SentMessage;
-using testing_support::TestGraph;
 
 constexpr HopRule kRule{77, 3};
 
-/// Rank 0 of two with the structure of its own part, whose peer is the test.
-class LoneOwner : public testing::Test {
+/// Rank 0 has the structure of its own part only.
+class LoneOwner : public ManualPeer {
  protected:
-  LoneOwner()
-      : graph_(shape()), own_(graph::PartitionedGraph::open_own(graph_.graph().directory(), 0).value()) {
-    options_.world = 2;
-    options_.host = "here";
-    options_.deadline = from_seconds(10);
+  LoneOwner() : own_(graph::PartitionedGraph::open_own(graph_.graph().directory(), 0).value()) {}
+
+  void TearDown() override {
+    remote_.reset();
+    ManualPeer::TearDown();
   }
-  static GraphShape shape() {
-    GraphShape shape;
-    shape.parts = 2;
-    return shape;
-  }
-  [[nodiscard]] std::vector<std::byte> peer_hello() const {
-    Hello hello;
-    hello.graph_digest = own_.graph_digest();
-    hello.partition_digest = own_.digest();
-    hello.dtype = "f32";
-    hello.row_bytes = own_.row_bytes();
-    hello.world = 2;
-    hello.rank = 1;
-    hello.host = "there";
-    hello.wire = "f32";
-    hello.topology = "owner";
-    return encode_hello(hello);
-  }
-  void meet(const std::function<void(ManualTransport&)>& early = nullptr) {
-    static_cast<void>(rendezvous_.put(options_.session + "/1", "manual"));
-    auto transport = std::make_unique<ManualTransport>(std::vector<std::vector<std::byte>>{{}, peer_hello()},
-                                                       options_.secret);
-    peer_ = transport.get();
-    peer_->before_greetings = early;
-    auto plane = Plane::create(own_, std::move(transport), rendezvous_, options_);
-    ASSERT_TRUE(plane.ok()) << plane.error().message;
-    plane_ = std::move(plane).value();
+  void meet() {
+    const Status met = ManualPeer::meet(own_, encode_hello(peer_hello("owner")));
+    ASSERT_TRUE(met.ok()) << met.error().message;
     remote_ = plane_->remote_neighbors();
-  }
-  /// The first `count` nodes of the peer.
-  [[nodiscard]] std::vector<NodeId> theirs(std::size_t count) const {
-    std::vector<NodeId> ids;
-    for (std::size_t i = 0; i < count; ++i) {
-      ids.push_back(own_.book().begin(1) + static_cast<NodeId>(i));
-    }
-    return ids;
   }
   /// Answers `asked` about its first `rows` nodes as the peer with the real structure would.
   void answer(const SentMessage& asked, std::size_t rows) {
@@ -104,12 +69,7 @@ class LoneOwner : public testing::Test {
     return waited.ok() ? "taken" : waited.error().message;
   }
 
-  TestGraph graph_;
   graph::PartitionedGraph own_;
-  PlaneOptions options_;
-  transport::LocalRendezvous rendezvous_;
-  ManualTransport* peer_ = nullptr;
-  std::unique_ptr<Plane> plane_;
   std::unique_ptr<sample::RemoteNeighbors> remote_;
 };
 
@@ -288,11 +248,12 @@ TEST_F(LoneOwner, AnswersAsksAboutItsNodesAndRefusesOthersWithTheReason) {
 }
 
 TEST_F(LoneOwner, AnswersNothingBeforeTheHandshake) {
-  meet([](ManualTransport& peer) {
+  early_ = [](ManualTransport& peer) {
     std::vector<std::byte> body;
     encode_ask(kRule, 0, std::vector<NodeId>{0}, body);
     EXPECT_FALSE(peer.deliver(1, FrameHeader{FrameType::kAsk, 0, 1, 1}, body));
-  });
+  };
+  meet();
   EXPECT_EQ(plane_->discarded_frames(), 1U);
 }
 

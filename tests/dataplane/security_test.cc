@@ -13,18 +13,17 @@
 
 #include "rudder/dataplane/plane.h"
 
-#include "dataplane/cluster.h"
 #include "dataplane/played_peer.h"
 #include "dataplane/sealed_transport.h"
+#include "dataplane/two_ranks.h"
 
 namespace rudder::dataplane {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing_support::GraphShape;
 using testing_support::PlayedPeer;
-using testing_support::TestGraph;
+using testing_support::TwoRanks;
 
 using Ends = std::vector<std::unique_ptr<transport::Transport>>;
 
@@ -42,29 +41,10 @@ Ends make_ends(const std::string& kind) {
 }
 
 /// A plane as rank 0, and a peer as rank 1 that the test plays. The parameter is the transport.
-class Strangers : public testing::TestWithParam<std::string> {
+class Strangers : public TwoRanks, public testing::WithParamInterface<std::string> {
  protected:
-  Strangers() : graph_(two_parts()) {
-    options_.world = 2;
-    options_.host = "here";
-    options_.deadline = from_seconds(10);
-  }
-  static GraphShape two_parts() {
-    GraphShape shape;
-    shape.parts = 2;
-    return shape;
-  }
   [[nodiscard]] Hello hello() const {
-    Hello hello;
-    hello.graph_digest = graph_.graph().graph_digest();
-    hello.partition_digest = graph_.graph().digest();
-    hello.dtype = "f32";
-    hello.row_bytes = graph_.row_bytes();
-    hello.world = 2;
-    hello.rank = 1;
-    hello.host = "there";
-    hello.wire = "f32";
-    hello.topology = "replicated";
+    Hello hello = peer_hello();
     fill_random(hello.nonce);
     return hello;
   }
@@ -93,10 +73,7 @@ class Strangers : public testing::TestWithParam<std::string> {
   }
   std::string meet() { return meet(encode_hello(hello()), options_.secret); }
 
-  TestGraph graph_;
-  PlaneOptions options_;
   std::unique_ptr<PlayedPeer> peer_;
-  std::unique_ptr<Plane> plane_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Over, Strangers, testing::Values("loopback", "ucx"),
@@ -231,11 +208,7 @@ class Garbage : public Strangers {
   void SetUp() override { ASSERT_EQ(meet(), "met"); }
   [[nodiscard]] std::shared_ptr<Ticket> pull(std::size_t rows, std::shared_ptr<AlignedBytes>& memory) {
     memory = std::make_shared<AlignedBytes>(rows * graph_.row_bytes());
-    std::vector<NodeId> ids;
-    for (std::size_t i = 0; i < rows; ++i) {
-      ids.push_back(graph_.graph().book().begin(1) + static_cast<NodeId>(i));
-    }
-    return plane_->pull(0, ids, graph_.row_bytes(), memory->data(), memory);
+    return plane_->pull(0, theirs(rows), graph_.row_bytes(), memory->data(), memory);
   }
   /// The plane still answers, and is still answered.
   void still_works() {
