@@ -6,6 +6,7 @@
 #include <string>
 
 #include <gmock/gmock.h>
+#include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
 
 #include "rudder/core/files.h"
