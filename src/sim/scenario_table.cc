@@ -11,7 +11,13 @@
 
 // One line a scenario, in the order of the documentation. NAME stands for `ScenarioInfo NAME_scenario()`,
 // which scenarios/NAME.cc defines.
-#define RUDDER_SCENARIOS(SCENARIO) SCENARIO(stationary)
+#define RUDDER_SCENARIOS(SCENARIO) \
+  SCENARIO(stationary)             \
+  SCENARIO(drift)                  \
+  SCENARIO(shrinking_link)         \
+  SCENARIO(memory)                 \
+  SCENARIO(evaluation)             \
+  SCENARIO(hot_owner)
 
 namespace rudder::sim {
 

@@ -43,6 +43,28 @@ class ScenarioWorld {
   std::vector<NodeId> owners_;
 };
 
+/// A graph of 16,384 nodes whose degrees follow a power law; the smaller the exponent, the more of the
+/// accesses go to few rows.
+[[nodiscard]] graph::GeneratorOptions skewed_graph(std::uint64_t seed, double exponent);
+/// Conditions that the scenarios start from: 10 ms of compute a step, 128 float features a row.
+[[nodiscard]] steer::Conditions usual_conditions(double link_bytes_per_second);
+/// Puts one step at the scenario's end.
+void add_step(Scenario& scenario, std::vector<NodeId> rows, const steer::Conditions& conditions,
+              bool training = true);
+/// Begins a phase at the next step, which is a window's first.
+void add_phase(Scenario& scenario, std::string name);
+
+/// A scenario about splitting memory between kept rows and rows that wait: batches come in bursts, which
+/// waiting rows carry over, and kept rows save traffic. `change` makes the conditions of odd phases out of
+/// the usual ones.
+struct Bursts {
+  std::string_view name;
+  std::uint32_t even_steps = 320, odd_steps = 320;
+  void (*change)(steer::Conditions&) = nullptr;
+  std::string_view even_phase, odd_phase;
+};
+[[nodiscard]] Result<Scenario> make_bursts(const Bursts& bursts, std::uint64_t seed);
+
 /// `count` distinct nodes of [begin, end), by the key; all of them when there are fewer.
 [[nodiscard]] std::vector<NodeId> draw_seeds(NodeId begin, NodeId end, std::size_t count, std::uint64_t seed,
                                              std::uint64_t number);

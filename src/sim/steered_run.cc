@@ -63,9 +63,8 @@ Result<SteeredRun> run_fixed(const Scenario& scenario, std::size_t action) {
 }
 
 Result<SteeredRun> run_oracle(const Scenario& scenario) {
-  RUDDER_ASSIGN(steer::SteeredBuffer buffer,
-                steer::SteeredBuffer::create(scenario.shape(), scenario.actions.actions.front().setting));
   SteeredRun run;
+  std::optional<steer::SteeredBuffer> buffer;  // nothing before the first phase
   for (std::size_t phase = 0; phase < scenario.phases.size(); ++phase) {
     const std::size_t first = scenario.phases[phase].first / scenario.window;
     const std::size_t end = phase + 1 < scenario.phases.size()
@@ -73,7 +72,11 @@ Result<SteeredRun> run_oracle(const Scenario& scenario) {
                                 : scenario.windows();
     std::optional<std::pair<SteeredRun, steer::SteeredBuffer>> best;
     for (std::size_t action = 0; action < scenario.actions.actions.size(); ++action) {
-      std::pair<SteeredRun, steer::SteeredBuffer> tried(run, buffer);
+      if (phase == 0) {
+        RUDDER_ASSIGN(
+            buffer, steer::SteeredBuffer::create(scenario.shape(), scenario.actions.actions[action].setting));
+      }
+      std::pair<SteeredRun, steer::SteeredBuffer> tried(run, *buffer);
       for (std::size_t window = first; window < end; ++window) {
         tried.second.apply(scenario.actions.actions[action].setting);
         serve_window(scenario, window, tried.second, tried.first);
@@ -85,7 +88,7 @@ Result<SteeredRun> run_oracle(const Scenario& scenario) {
     }
     RUDDER_CHECK(best.has_value(), "an action set without actions");
     run = std::move(best->first);
-    buffer = std::move(best->second);
+    buffer.emplace(std::move(best->second));
   }
   return run;
 }

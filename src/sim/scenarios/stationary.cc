@@ -4,36 +4,28 @@
 namespace rudder::sim {
 namespace {
 
-constexpr std::size_t kSteps = 1600;
-constexpr std::size_t kSeeds = 64;  // a batch
+constexpr std::uint32_t kSteps = 1280;
+constexpr std::size_t kSeeds = 16;  // a batch
 
 /// Training nodes drawn uniformly, a steady link: one setting is right for the whole run.
 Result<Scenario> make(std::uint64_t seed) {
-  graph::GeneratorOptions options;
-  options.seed = seed;
-  options.nodes = 16384;
-  options.edge_factor = 8;
-  options.features = 1;
-  RUDDER_ASSIGN(const ScenarioWorld world, ScenarioWorld::create("planted", options, 4));
+  RUDDER_ASSIGN(const ScenarioWorld world, ScenarioWorld::create("chung-lu", skewed_graph(seed, 2.2), 4));
   Scenario scenario;
   scenario.name = "stationary";
   scenario.seed = seed;
-  scenario.actions = steer::replace_actions();
+  steer::KnobBounds bounds;
+  bounds.policies = {"s3fifo", "lru", "lfu", "sieve"};
+  bounds.depths = {4};
+  bounds.prefetch_bytes_per_second = {0};
+  bounds.slot_shares = {1};
+  RUDDER_ASSIGN(scenario.actions, steer::knob_actions(bounds));
   world.describe(scenario);
-  scenario.capacity = narrow<SlotId>(scenario.halo.size() / 4);
-  steer::Conditions conditions;
-  conditions.compute_seconds = 0.010;
-  conditions.gradient_bytes = 200e3;
-  conditions.link_bytes_per_second = 12.5e6;
-  conditions.row_bytes = 412;
-  conditions.round_trip_seconds = 200e-6;
+  scenario.capacity = narrow<SlotId>(scenario.halo.size() / 10);
+  add_phase(scenario, "all of it");
   for (std::uint32_t step = 0; step < kSteps; ++step) {
-    scenario.batches.push_back(
-        world.remote_rows(draw_seeds(0, world.own(), kSeeds, seed, step), {10, 5}, seed, step));
-    scenario.conditions.push_back(conditions);
-    scenario.training.push_back(1);
+    add_step(scenario, world.remote_rows(draw_seeds(0, world.own(), kSeeds, seed, step), {10, 5}, seed, step),
+             usual_conditions(4e6));
   }
-  scenario.phases = {{0, "all of it"}};
   return scenario;
 }
 
