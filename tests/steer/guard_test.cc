@@ -186,10 +186,8 @@ TEST(EvaluatorTest, AveragesCostsWithWeightsThatHalve) {
       windows.push_back(costs);
       evaluator.learn(labelled_at(n, costs));
       std::vector<double> means(4);
-      double weights = 0;
       for (std::size_t w = 0; w < windows.size(); ++w) {
         const double weight = std::pow(0.5, static_cast<double>(windows.size() - 1 - w) / half_life);
-        weights += weight;
         for (std::size_t i = 0; i < 4; ++i) {
           means[i] += weight * windows[w][i];
         }

@@ -217,7 +217,6 @@ TEST(AskedRowsTest, AreTheRowsOfTwoWindows) {
 }
 
 TEST(AskedRowsTest, ForgetTheOldestWhenTheyAreTooManyAndCountThem) {
-  CounterRng rng({4});
   AskedRows asked(10);
   for (NodeId row = 0; row < 10'000; ++row) {
     const std::uint64_t hash = mix64(static_cast<std::uint64_t>(row));

@@ -2,8 +2,12 @@
 #include "rudder/steer/window.h"
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <sstream>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,6 +37,18 @@ TEST(Metrics, HaveDistinctNamesAndBoundsThatTheirMarginsKeepApart) {
     EXPECT_GT(info.margin, 0) << info.name;
     EXPECT_LT(info.low + info.margin, info.high - info.margin) << info.name;
     EXPECT_GT(info.low - info.margin, 0) << info.name;
+  }
+}
+
+TEST(Metrics, StandInTheDocumentation) {
+  std::ifstream file(std::string(RUDDER_TEST_SOURCE_DIR) + "/docs/steering.md");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  for (const MetricInfo& info : metric_table()) {
+    const std::size_t row = text.find("\n| `" + std::string(info.name) + "` | ");
+    ASSERT_NE(row, std::string::npos) << info.name;
+    std::ostringstream bounds;
+    bounds << " | " << info.low << " | " << info.high << " | " << info.margin << " |";
+    EXPECT_THAT(text.substr(row + 1, text.find('\n', row + 1) - row - 1), ::testing::EndsWith(bounds.str()));
   }
 }
 
