@@ -12,6 +12,7 @@ pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(UCX REQUIRED IMPORTED_TARGET ucx)
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 
 find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
 find_library(METIS_LIBRARY metis REQUIRED)
@@ -29,6 +30,14 @@ find_library(XGBOOST_LIBRARY xgboost REQUIRED)
 add_library(rudder_xgboost INTERFACE)
 target_include_directories(rudder_xgboost SYSTEM INTERFACE "${XGBOOST_INCLUDE_DIR}")
 target_link_libraries(rudder_xgboost INTERFACE "${XGBOOST_LIBRARY}")
+
+# OpenCV's own CMake package comes with all of its modules; two are enough.
+find_path(OPENCV_ML_INCLUDE_DIR opencv2/ml.hpp PATH_SUFFIXES opencv4 REQUIRED)
+find_library(OPENCV_CORE_LIBRARY opencv_core REQUIRED)
+find_library(OPENCV_ML_LIBRARY opencv_ml REQUIRED)
+add_library(rudder_opencv INTERFACE)
+target_include_directories(rudder_opencv SYSTEM INTERFACE "${OPENCV_ML_INCLUDE_DIR}")
+target_link_libraries(rudder_opencv INTERFACE "${OPENCV_ML_LIBRARY}" "${OPENCV_CORE_LIBRARY}")
 
 if(RUDDER_WITH_TORCH)
   find_package(Torch REQUIRED)

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "rudder/core/files.h"
+#include "rudder/learn/boost.h"
+#include "rudder/learn/forest.h"
 
-#include "sched/booster.h"
 #include "sched/jct_features.h"
-#include "sched/jct_forest.h"
 
 namespace rudder::sched {
 namespace {
@@ -62,8 +62,8 @@ struct JctModel::Impl {
   double mean_bin = 0;           ///< of the training jobs
   double mean_log2_minutes = 0;  ///< of the training jobs, and the regression's base
   std::int64_t train_jobs = 0;
-  std::vector<Forest> bags;
-  Forest logarithm;
+  std::vector<learn::Forest> bags;
+  learn::Forest logarithm;
 
   [[nodiscard]] std::int32_t bin_of(Time duration) const {
     return static_cast<std::int32_t>(std::min<Time>(std::max<Time>(duration - 1, 0) / bin, bins - 1));
@@ -73,7 +73,7 @@ struct JctModel::Impl {
   void probabilities(std::span<const float> row, std::vector<double>& mean) const {
     mean.assign(static_cast<std::size_t>(bins), 0.0);
     std::vector<double> sums(static_cast<std::size_t>(bins));
-    for (const Forest& bag : bags) {
+    for (const learn::Forest& bag : bags) {
       std::fill(sums.begin(), sums.end(), 0.0);
       bag.add(row, sums);
       const double top = *std::max_element(sums.begin(), sums.end());
@@ -143,17 +143,19 @@ Result<JctModel> JctModel::train(const Trace& trace, std::size_t split, const Jc
     Parameters parameters = common(options, options.seed * 1000 + static_cast<std::uint64_t>(bag));
     parameters.emplace_back("objective", "multi:softprob");
     parameters.emplace_back("num_class", std::to_string(options.bins));
-    RUDDER_ASSIGN(const std::string model,
-                  boost({.rows = rows, .columns = kFeatures, .labels = classes}, parameters, options.rounds));
-    RUDDER_ASSIGN(Forest forest, Forest::from_xgboost(model));
+    RUDDER_ASSIGN(
+        const std::string model,
+        learn::boost({.rows = rows, .columns = kFeatures, .labels = classes}, parameters, options.rounds));
+    RUDDER_ASSIGN(learn::Forest forest, learn::Forest::from_xgboost(model));
     impl->bags.push_back(std::move(forest));
   }
   Parameters parameters = common(options, options.seed);
   parameters.emplace_back("objective", "reg:squarederror");
   parameters.emplace_back("base_score", fmt::format("{}", impl->mean_log2_minutes));
-  RUDDER_ASSIGN(const std::string model, boost({.rows = rows, .columns = kFeatures, .labels = logarithms},
-                                               parameters, options.rounds * 2));
-  RUDDER_ASSIGN(impl->logarithm, Forest::from_xgboost(model));
+  RUDDER_ASSIGN(const std::string model,
+                learn::boost({.rows = rows, .columns = kFeatures, .labels = logarithms}, parameters,
+                             options.rounds * 2));
+  RUDDER_ASSIGN(impl->logarithm, learn::Forest::from_xgboost(model));
   return JctModel(std::move(impl));
 }
 
@@ -212,7 +214,7 @@ JctScores JctModel::score(const Trace& trace, std::size_t from, double quantile)
 
 Status JctModel::save(const std::filesystem::path& path) const {
   Json bags = Json::array();
-  for (const Forest& bag : impl_->bags) {
+  for (const learn::Forest& bag : impl_->bags) {
     bags.push_back(bag.to_json());
   }
   const Json json = {{"format", kFormat},           {"version", kVersion},
@@ -265,11 +267,12 @@ Result<JctModel> JctModel::load(const std::filesystem::path& path) {
       return Error{Errc::kInvalidData, "'bags' is not an array of 1 to 100 forests"};
     }
     for (const Json& bag : bags) {
-      RUDDER_ASSIGN(Forest forest, Forest::from_json(bag, impl->bins, static_cast<std::int32_t>(kFeatures)));
+      RUDDER_ASSIGN(learn::Forest forest,
+                    learn::Forest::from_json(bag, {impl->bins, static_cast<std::int32_t>(kFeatures)}));
       impl->bags.push_back(std::move(forest));
     }
-    RUDDER_ASSIGN(impl->logarithm, Forest::from_json(json.value("logarithm", Json()), 1,
-                                                     static_cast<std::int32_t>(kFeatures)));
+    RUDDER_ASSIGN(impl->logarithm, learn::Forest::from_json(json.value("logarithm", Json()),
+                                                            {1, static_cast<std::int32_t>(kFeatures)}));
     return impl;
   };
   auto impl = read();

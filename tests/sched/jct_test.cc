@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The predictor: evaluation against XGBoost's own, the split by time, quantiles that cover, files.
+// The predictor: the split by time, quantiles that cover, files.
 #include "rudder/sched/jct.h"
 
 #include <cmath>
@@ -15,9 +15,7 @@
 #include "rudder/core/rng.h"
 #include "rudder/sched/trace.h"
 
-#include "sched/booster.h"
 #include "sched/jct_features.h"
-#include "sched/jct_forest.h"
 
 namespace rudder::sched {
 namespace {
@@ -42,35 +40,6 @@ Trace tellable(int jobs, std::uint64_t seed) {
     trace.jobs.push_back(job);
   }
   return trace;
-}
-
-TEST(Forest, SumsEqualTheLibrarys) {
-  std::vector<float> rows;
-  std::vector<float> labels;
-  CounterRng rng({5});
-  for (int i = 0; i < 500; ++i) {
-    const double x = rng.unit();
-    const double y = rng.unit();
-    rows.insert(rows.end(), {static_cast<float>(x), static_cast<float>(y)});
-    labels.push_back(static_cast<float>(static_cast<int>(x * 2) + static_cast<int>(y * 2)));
-  }
-  const std::vector<std::pair<std::string, std::string>> parameters = {
-      {"objective", "multi:softprob"}, {"num_class", "3"}, {"tree_method", "hist"}, {"nthread", "1"}};
-  const BoosterInput input{.rows = rows, .columns = 2, .labels = labels};
-  const auto model = boost(input, parameters, 5);
-  ASSERT_TRUE(model.ok()) << model.error().message;
-  const auto theirs = predict_with_library(*model, input);
-  ASSERT_TRUE(theirs.ok()) << theirs.error().message;
-  const auto forest = Forest::from_xgboost(*model);
-  ASSERT_TRUE(forest.ok()) << forest.error().message;
-  EXPECT_EQ(forest->trees(), 15U);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    std::vector<double> sums(3, 0.5);  // the library's base margin
-    forest->add(std::span(rows).subspan(i * 2, 2), sums);
-    for (std::size_t k = 0; k < 3; ++k) {
-      ASSERT_NEAR(sums[k], static_cast<double>((*theirs)[i * 3 + k]), 1e-5);
-    }
-  }
 }
 
 TEST(Jct, LearnsWhatCanBeToldAndCoversItsQuantile) {

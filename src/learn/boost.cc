@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/booster.h"
+#include "rudder/learn/boost.h"
 
 #include <limits>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <xgboost/c_api.h>
 
-namespace rudder::sched {
+namespace rudder::learn {
 namespace {
 
 struct FreeMatrix {
@@ -35,6 +35,10 @@ Result<Matrix> matrix_of(const BoosterInput& input) {
   if (!input.labels.empty()) {
     RUDDER_TRY(call(XGDMatrixSetFloatInfo(matrix.get(), "label", input.labels.data(),
                                           static_cast<bst_ulong>(input.labels.size()))));
+  }
+  if (!input.weights.empty()) {
+    RUDDER_TRY(call(XGDMatrixSetFloatInfo(matrix.get(), "weight", input.weights.data(),
+                                          static_cast<bst_ulong>(input.weights.size()))));
   }
   return matrix;
 }
@@ -77,4 +81,4 @@ Result<std::vector<float>> predict_with_library(const std::string& model, const 
   return std::vector<float>(values, values + size);
 }
 
-}  // namespace rudder::sched
+}  // namespace rudder::learn

@@ -11,12 +11,13 @@
 
 #include "rudder/core/result.h"
 
-namespace rudder::sched {
+namespace rudder::learn {
 
 struct BoosterInput {
   std::span<const float> rows;  ///< row-major
   std::size_t columns = 0;
-  std::span<const float> labels;  ///< one a row
+  std::span<const float> labels;        ///< one a row
+  std::span<const float> weights = {};  ///< one a row; empty: all alike
 };
 
 /// Trains `rounds` rounds with the given parameters and gives the model in XGBoost's JSON form. kInternal
@@ -29,4 +30,4 @@ struct BoosterInput {
 [[nodiscard]] Result<std::vector<float>> predict_with_library(const std::string& model,
                                                               const BoosterInput& input);
 
-}  // namespace rudder::sched
+}  // namespace rudder::learn

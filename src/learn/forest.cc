@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/jct_forest.h"
+#include "rudder/learn/forest.h"
 
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-namespace rudder::sched {
+namespace rudder::learn {
 namespace {
 
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostNodes = std::size_t{1} << 24;
 constexpr std::int32_t kMostFeatures = 1 << 16;
+constexpr std::int32_t kMostGroups = 1 << 16;
 
 bool all_integers(const Json& array) {
   if (!array.is_array()) {
@@ -46,39 +48,65 @@ const Json& at(const Json& json, const char* key) {
   return json.is_object() && found != json.end() ? *found : kNothing;
 }
 
-}  // namespace
+/// The four arrays of a tree, under the names that its writer gave them.
+struct TreeArrays {
+  const Json& left;
+  const Json& right;
+  const Json& feature;
+  const Json& threshold;
+};
 
-Status Forest::append(const Json& left, const Json& right, const Json& feature, const Json& threshold,
-                      std::int32_t group, std::int32_t features) {
+Result<std::vector<TreeNode>> nodes_of(const TreeArrays& arrays, std::size_t tree) {
   const auto bad = [&](const char* what) {
-    return Error{Errc::kInvalidData, fmt::format("tree {}: {}", roots_.size(), what)};
+    return Error{Errc::kInvalidData, fmt::format("tree {}: {}", tree, what)};
   };
-  if (!all_integers(left) || !all_integers(right) || !all_integers(feature) || !all_numbers(threshold)) {
+  if (!all_integers(arrays.left) || !all_integers(arrays.right) || !all_integers(arrays.feature) ||
+      !all_numbers(arrays.threshold)) {
     return bad("not arrays of numbers in range");
   }
-  const std::size_t size = left.size();
-  if (size == 0 || right.size() != size || feature.size() != size || threshold.size() != size) {
+  const std::size_t size = arrays.left.size();
+  if (arrays.right.size() != size || arrays.feature.size() != size || arrays.threshold.size() != size) {
     return bad("arrays of different lengths");
   }
-  if (nodes_.size() + size > kMostNodes) {
-    return bad("more nodes than a model may have");
+  std::vector<TreeNode> nodes(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    nodes[i] = {.threshold = arrays.threshold[i].get<float>(),
+                .left = arrays.left[i].get<std::int32_t>(),
+                .right = arrays.right[i].get<std::int32_t>(),
+                .feature = arrays.feature[i].get<std::int32_t>()};
+  }
+  return nodes;
+}
+
+}  // namespace
+
+Status Forest::add_tree(std::span<const TreeNode> nodes, std::int32_t group, const ForestBounds& bounds) {
+  const auto bad = [&](const char* what) {
+    return Error{Errc::kInvalidData, fmt::format("tree {}: {}", trees(), what)};
+  };
+  if (nodes.empty() || nodes_.size() + nodes.size() > kMostNodes) {
+    return bad(nodes.empty() ? "it is empty" : "more nodes than a model may have");
+  }
+  if (group < 0 || group >= bounds.groups) {
+    return bad("an unknown class");
   }
   const auto base = static_cast<std::int32_t>(nodes_.size());
-  for (std::size_t i = 0; i < size; ++i) {
-    TreeNode node{.threshold = threshold[i].get<float>(),
-                  .left = left[i].get<std::int32_t>(),
-                  .right = right[i].get<std::int32_t>(),
-                  .feature = feature[i].get<std::int32_t>()};
-    const auto here = static_cast<std::int32_t>(i);
-    const auto end = static_cast<std::int32_t>(size);
+  const auto end = static_cast<std::int32_t>(nodes.size());
+  for (std::int32_t here = 0; here < end; ++here) {
+    const TreeNode& node = nodes[static_cast<std::size_t>(here)];
     if (node.left == -1 && node.right == -1) {
-      node.feature = 0;
+      if (node.feature < 0 || node.feature >= bounds.groups - group) {
+        return bad("a leaf of an unknown class");
+      }
     } else if (node.left <= here || node.right <= here || node.left >= end || node.right >= end) {
       // Children behind their parent: every walk ends.
       return bad("a child that does not lie behind its parent");
-    } else if (node.feature < 0 || node.feature >= features) {
+    } else if (node.feature < 0 || node.feature >= bounds.features) {
       return bad("an unknown feature");
-    } else {
+    }
+  }
+  for (TreeNode node : nodes) {
+    if (node.left >= 0) {
       node.left += base;
       node.right += base;
     }
@@ -100,24 +128,36 @@ Result<Forest> Forest::from_xgboost(const std::string& model) {
   Forest forest;
   for (std::size_t t = 0; t < trees.size(); ++t) {
     const Json& tree = trees[t];
-    RUDDER_TRY(forest.append(at(tree, "left_children"), at(tree, "right_children"), at(tree, "split_indices"),
-                             at(tree, "split_conditions"), info[t].get<std::int32_t>(), kMostFeatures));
+    RUDDER_ASSIGN(std::vector<TreeNode> nodes,
+                  nodes_of({at(tree, "left_children"), at(tree, "right_children"), at(tree, "split_indices"),
+                            at(tree, "split_conditions")},
+                           t));
+    for (TreeNode& node : nodes) {
+      if (node.left == -1) {
+        node.feature = 0;  // of no meaning in its leaves
+      }
+    }
+    RUDDER_TRY(forest.add_tree(nodes, info[t].get<std::int32_t>(), {kMostGroups, kMostFeatures}));
   }
   return forest;
 }
 
-Result<Forest> Forest::from_json(const Json& json, std::int32_t groups, std::int32_t features) {
+Result<Forest> Forest::from_json(const Json& json, const ForestBounds& bounds) {
   if (!json.is_array()) {
     return Error{Errc::kInvalidData, "a forest is not an array of trees"};
   }
   Forest forest;
   for (const Json& tree : json) {
+    const std::size_t number = forest.trees();
     const Json& group = at(tree, "group");
-    if (!group.is_number_integer() || group.get<std::int64_t>() < 0 || group.get<std::int64_t>() >= groups) {
-      return Error{Errc::kInvalidData, fmt::format("tree {}: an unknown class", forest.trees())};
+    if (!group.is_number_integer() || group.get<std::int64_t>() < 0 ||
+        group.get<std::int64_t>() >= bounds.groups) {
+      return Error{Errc::kInvalidData, fmt::format("tree {}: an unknown class", number)};
     }
-    RUDDER_TRY(forest.append(at(tree, "left"), at(tree, "right"), at(tree, "feature"), at(tree, "threshold"),
-                             group.get<std::int32_t>(), features));
+    RUDDER_ASSIGN(
+        const std::vector<TreeNode> nodes,
+        nodes_of({at(tree, "left"), at(tree, "right"), at(tree, "feature"), at(tree, "threshold")}, number));
+    RUDDER_TRY(forest.add_tree(nodes, group.get<std::int32_t>(), bounds));
   }
   return forest;
 }
@@ -146,15 +186,26 @@ Json Forest::to_json() const {
   return trees;
 }
 
-void Forest::add(std::span<const float> row, std::span<double> sums) const {
-  for (std::size_t t = 0; t < roots_.size(); ++t) {
+Forest Forest::first(std::size_t count) const {
+  Forest forest = *this;
+  if (count < trees()) {
+    forest.nodes_.resize(static_cast<std::size_t>(roots_[count]));
+    forest.roots_.resize(count);
+    forest.groups_.resize(count);
+  }
+  return forest;
+}
+
+void Forest::add(std::span<const float> row, std::span<double> sums, std::size_t first,
+                 std::size_t end) const {
+  for (std::size_t t = first; t < end; ++t) {
     const TreeNode* node = &nodes_[static_cast<std::size_t>(roots_[t])];
     while (node->left >= 0) {
       const bool goes_left = row[static_cast<std::size_t>(node->feature)] < node->threshold;
       node = &nodes_[static_cast<std::size_t>(goes_left ? node->left : node->right)];
     }
-    sums[static_cast<std::size_t>(groups_[t])] += static_cast<double>(node->threshold);
+    sums[static_cast<std::size_t>(groups_[t] + node->feature)] += static_cast<double>(node->threshold);
   }
 }
 
-}  // namespace rudder::sched
+}  // namespace rudder::learn
