@@ -2,11 +2,15 @@
 #include "rudder/steer/action.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "rudder/core/sha256.h"
 
 namespace rudder::steer {
 
@@ -19,6 +23,18 @@ std::size_t ActionSet::find(std::string_view action) const noexcept {
   const auto found =
       std::find_if(actions.begin(), actions.end(), [&](const Action& each) { return each.name == action; });
   return found == actions.end() ? kMaxActions : static_cast<std::size_t>(found - actions.begin());
+}
+
+std::string ActionSet::key() const {
+  Sha256 digest;
+  for (const Action& action : actions) {
+    const Setting& setting = action.setting;
+    const std::string line =
+        fmt::format("{} {} {} {} {} {} {}\n", action.name, setting.policy, setting.replace, setting.lookahead,
+                    setting.depth, setting.prefetch_bytes_per_second, setting.slot_share);
+    digest.update(std::as_bytes(std::span(line)));
+  }
+  return fmt::format("{}-{}", name, digest.hex().substr(0, 12));
 }
 
 ActionSet replace_actions() {

@@ -118,7 +118,7 @@ class Controller::Impl {
     Experience experience;
     experience.run = options_.run;
     experience.graph = options_.graph;
-    experience.action_set = actions_.name;
+    experience.action_set = actions_.key();
     experience.sequence = window_.sequence;
     experience.features = features_;
     experience.report = report_;

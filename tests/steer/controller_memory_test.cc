@@ -141,7 +141,4 @@ TEST(EffectOfAWindow, CountsTrafficByTheBatch) {
 
 }  // namespace
 
-// The interface's file is the memory's own part; this program links no store.
-Memory::~Memory() = default;
-
 }  // namespace rudder::steer

@@ -41,6 +41,9 @@ struct ActionSet {
 
   /// kMaxActions when there is none of that name.
   [[nodiscard]] std::size_t find(std::string_view action) const noexcept;
+  /// The set's name with a digest of its actions' names and settings: what is learned of one set holds only
+  /// for sets of the same key.
+  [[nodiscard]] std::string key() const;
 };
 
 inline constexpr std::size_t kMaxActions = 16;
