@@ -25,7 +25,7 @@ class Memory;  // memory.h
 struct DeciderContext {
   const ActionSet* actions = nullptr;
   std::uint64_t seed = 1;
-  std::string argument;              ///< what stands behind the colon: the period of fixed:8, a file's path
+  std::string argument = {};         ///< what stands behind the colon: the period of fixed:8, a file's path
   Memory* memory = nullptr;          ///< labelled windows of this and other runs; null: none
   llm::Model* model = nullptr;       ///< null: there is none
   std::string job = "rudder";        ///< this run's name at the model's
@@ -33,8 +33,8 @@ struct DeciderContext {
   std::string language = "en";       ///< of prompts: en, zh
   bool reasoning = false;            ///< let the model reason before it answers
   Duration model_timeout = from_seconds(10);
-  std::filesystem::path classifier;  ///< a trained one (`rudder steer train`)
-  const Clock* clock = nullptr;      ///< null: the steady clock
+  std::filesystem::path classifier = {};  ///< a trained one (`rudder steer train`)
+  const Clock* clock = nullptr;           ///< null: the steady clock
 };
 
 /// Chooses for the next window. Not thread-safe; may block as long as its model's timeout, never longer.
@@ -45,7 +45,8 @@ class Decider {
   Decider& operator=(const Decider&) = delete;
   virtual ~Decider() = default;
 
-  /// `window` is the last finished one, `report` the same in words. Errors (no answer, no model) leave the
+  /// `window` is the last finished one, `report` the same in words. Whoever asks through make_decider() finds
+  /// Decision::seconds filled in. Errors (no answer, no model) leave the
   /// caller to its fallback.
   [[nodiscard]] virtual Result<Decision> decide(const Window& window, const Report& report) = 0;
   /// Hears what each action would have cost in a finished window; windows in order, each once. Default:
@@ -56,8 +57,8 @@ class Decider {
 /// One line of the decider table.
 struct DeciderInfo {
   std::string_view name;
-  std::string_view argument;  ///< metavar of what stands behind a colon; empty: nothing may
-  std::string_view help;
+  std::string_view argument = {};  ///< metavar of what stands behind a colon; empty: nothing may
+  std::string_view help = {};
   bool needs_model = false;
   bool needs_classifier = false;
   Result<std::unique_ptr<Decider>> (*make)(const DeciderContext& context) = nullptr;
