@@ -248,6 +248,17 @@ def topology_seeds():
     yield "hosts", chosen(2) + b"a[01-10,12],b[1-2]c[3-4],d"
 
 
+def classifier_seeds():
+    common = {"columns": 2, "classes": 3, "present": [0, 1, 2], "mean": [0.5, 1], "scale": [0.25, 2]}
+    layer = {"outputs": 3, "weights": [0.5, -1, 0.25] * 3}
+    tree = {"group": 0, "left": [1, -1, -1], "right": [2, -1, -1], "feature": [1, 0, 2], "threshold": [0.5, 1, 1]}
+    bodies = {"lr": {"linear": layer}, "svm": {"linear": layer}, "rf": {"forest": [tree]}, "xgb": {"forest": [tree, dict(tree, group=2, feature=[1, 0, 0])]},
+              "mlp": {"network": [layer, {"outputs": 3, "weights": [1, 0, 0.5, 0] * 3}]}}
+    for kind, body in bodies.items():
+        yield kind, json.dumps({"kind": kind, **common, **body}).encode()
+    yield "constant", json.dumps({"kind": "rf", **common, "present": [1]}).encode()
+
+
 def jobs_seeds():
     traces = [b"timestamp,duration,num_gpus,gpu_time,cluster\n0,60,1,60,vc1\n5,3600,8,28800,vc2\n",
               json.dumps([{"status": "Pass", "vc": "v", "jobid": "j1", "attempts": [{
@@ -274,7 +285,7 @@ def jobs_seeds():
     yield "scontrol-topology", chosen(2, 3) + b"SwitchName=s1 Level=0 LinkSpeed=1 Nodes=a[1-2]\nSwitchName=top Level=1 LinkSpeed=1 Nodes=a[1-2],b1 Switches=s1\n"
 
 
-FAMILIES = {"array": array_seeds, "checkpoint": checkpoint_seeds, "dgl": dgl_seeds, "folder": folder_seeds, "handshake": handshake_seeds,
+FAMILIES = {"array": array_seeds, "checkpoint": checkpoint_seeds, "classifier": classifier_seeds, "dgl": dgl_seeds, "folder": folder_seeds, "handshake": handshake_seeds,
             "jobs": jobs_seeds, "pickle": pickle_seeds, "planetoid": planetoid_seeds, "text_graph": text_graph_seeds,
             "topology": topology_seeds, "trace": trace_seeds, "wire": wire_seeds}
 
