@@ -44,13 +44,16 @@ constexpr auto kCommands = std::to_array<CommandInfo>({
     {"sched run", "Place and schedule the marked jobs of a real Slurm cluster", make_sched_run},
     {"sched status", "Say why each marked job of a Slurm cluster waits, minipod by minipod",
      make_sched_status},
+    {"steer eval", "Score deciders on scenarios beside the best fixed setting and the oracle",
+     make_steer_eval},
     {"doctor", "Say what this machine has for training, what is missing, and how to get it", make_doctor},
     {"options", "Print the options of all commands as a Markdown page", make_options},
 });
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFamilies = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFamilies = {{
     {"graph", "Import, generate, check and export graph folders"},
     {"sched", "Schedule gangs of jobs: simulate, predict, and drive a Slurm cluster"},
+    {"steer", "Weigh what an agent and its rivals would decide"},
     {"trace", "Record, replay and export access traces"},
 }};
 

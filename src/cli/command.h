@@ -94,6 +94,7 @@ std::unique_ptr<Command> make_sched_train();
 std::unique_ptr<Command> make_sched_predict();
 std::unique_ptr<Command> make_sched_run();
 std::unique_ptr<Command> make_sched_status();
+std::unique_ptr<Command> make_steer_eval();
 std::unique_ptr<Command> make_doctor();
 std::unique_ptr<Command> make_options();
 
