@@ -285,9 +285,28 @@ def jobs_seeds():
     yield "scontrol-topology", chosen(2, 3) + b"SwitchName=s1 Level=0 LinkSpeed=1 Nodes=a[1-2]\nSwitchName=top Level=1 LinkSpeed=1 Nodes=a[1-2],b1 Switches=s1\n"
 
 
-FAMILIES = {"array": array_seeds, "checkpoint": checkpoint_seeds, "classifier": classifier_seeds, "dgl": dgl_seeds, "folder": folder_seeds, "handshake": handshake_seeds,
-            "jobs": jobs_seeds, "pickle": pickle_seeds, "planetoid": planetoid_seeds, "text_graph": text_graph_seeds,
-            "topology": topology_seeds, "trace": trace_seeds, "wire": wire_seeds}
+# Replies of language models -----------------------------------------------------------------------------------------------------
+
+def reply_seeds():
+    form = {"decision": "replace", "reason": "hits fell", "expected": {"hits": "increase", "traffic": "decrease"}}
+    replies = [json.dumps(form), json.dumps(form, indent=2), json.dumps({"action": 1, "response": {"decision": True}}),
+               "<think>{\"decision\": \"skip\"}?</think>\n```json\n" + json.dumps(form) + "\n```\nYes.",
+               "{'decision': 'skip', 'reason': 'it's \\u00e4', // no\n}", "{decision: replace\n reason: why not\n}",
+               "**Decision:** skip\n", "Replace.", "{“决定”：“替换”，“理由”：“命中低”}", "{\"决定\": \"\\u662f\", \"预期\": {\"命中\": \"上升\"}}",
+               "[{\"list\": [1, {\"a\": [[]]}], \"decision\": [\"skip\"]}", "{\"reason\": \"say \"yes\" now\", /* */ \"decision\" = \"no\"",
+               "{\"decision\": \"<action>\"} {\"decision\": \"depth16-slow\"}"]
+    for kind in (0, 1):
+        yield from ((f"parse-{kind}-{i}", chosen(0, kind) + text.encode()) for i, text in enumerate(replies))
+    tokens = [(b"{\"decision\"", []), (b": \"", []), (b"re", [(b"skip", 30), (b"re", 90)]), (b"place", [(b"place", 128)]), (b"\"}", [])]
+    yield "confidence", chosen(1, 0) + b"".join(
+        bytes([len(text)]) + text + bytes([len(choices)]) + b"".join(
+            (bytes([len(choice)]) + choice if i + 1 < len(choices) else b"") + bytes([weight])
+            for i, (choice, weight) in enumerate(choices)) for text, choices in tokens)
+
+
+FAMILIES = {"array": array_seeds, "checkpoint": checkpoint_seeds, "classifier": classifier_seeds, "dgl": dgl_seeds, "folder": folder_seeds,
+            "handshake": handshake_seeds, "jobs": jobs_seeds, "pickle": pickle_seeds, "planetoid": planetoid_seeds, "reply": reply_seeds,
+            "text_graph": text_graph_seeds, "topology": topology_seeds, "trace": trace_seeds, "wire": wire_seeds}
 
 
 def main():

@@ -26,6 +26,7 @@
   DECIDER(mlp)                   \
   DECIDER(rf)                    \
   DECIDER(xgb)                   \
+  DECIDER(llm)                   \
   DECIDER(replay)
 
 namespace rudder::steer {
