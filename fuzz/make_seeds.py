@@ -304,7 +304,27 @@ def reply_seeds():
             for i, (choice, weight) in enumerate(choices)) for text, choices in tokens)
 
 
-FAMILIES = {"array": array_seeds, "checkpoint": checkpoint_seeds, "classifier": classifier_seeds, "dgl": dgl_seeds, "folder": folder_seeds,
+def chat_seeds():
+    token = {"token": "yes", "logprob": -0.5, "allowed": 0.5, "top_logprobs": [{"token": "yes", "logprob": -0.5}, {"token": "no", "logprob": -1}]}
+    reply = {"id": "chatcmpl-1", "object": "chat.completion", "model": "m", "choices": [{
+        "index": 0, "message": {"role": "assistant", "content": "{\"decision\":\"yes\"}"}, "finish_reason": "stop",
+        "logprobs": {"content": [token]}}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 4}}}
+    request = {"messages": [{"role": "system", "content": "rules"}, {"role": "user", "content": [{"type": "text", "text": "q"}]}], "model": "m",
+               "max_tokens": 8, "temperature": 0.5, "seed": 1, "user": "job", "timeout": 2.5, "grammar": "root ::= \"x\"", "logprobs": True,
+               "top_logprobs": 8, "stream": False, "n": 1,
+               "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}}
+    yield "reply", chosen(0) + json.dumps(reply).encode()
+    yield "request", chosen(1) + json.dumps(request).encode()
+    for kind, url in enumerate((b"http://127.0.0.1:8080/v1", b"https://h", b"http://[::1]:1", b"unix:/run/a.sock")):
+        yield f"url-{kind}", chosen(2) + url
+    for kind, body in enumerate((b'{"error":{"message":"no"}}', b'{"error":"no"}', b"<html>\x1b[0m")):
+        yield f"error-{kind}", chosen(3) + body
+    yield "gguf", chosen(4) + b"GGUF" + u32(3) + u64(1) + u64(2) + bytes(100)
+    yield "grammar", chosen(5) + b'root ::= ("yes" | "no") [a-z]+\n'
+
+
+FAMILIES = {"array": array_seeds, "chat": chat_seeds, "checkpoint": checkpoint_seeds, "classifier": classifier_seeds, "dgl": dgl_seeds, "folder": folder_seeds,
             "handshake": handshake_seeds, "jobs": jobs_seeds, "pickle": pickle_seeds, "planetoid": planetoid_seeds, "reply": reply_seeds,
             "text_graph": text_graph_seeds, "topology": topology_seeds, "trace": trace_seeds, "wire": wire_seeds}
 

@@ -28,6 +28,7 @@ constexpr auto kCommands = std::to_array<CommandInfo>({
     {"partition", "Cut a graph into parts, one a rank", make_partition},
     {"train", "Train a graph neural network on a partitioned graph (one rank)", make_train},
     {"serve", "Serve one host: its rows to other hosts, one shared buffer to its trainers", make_serve},
+    {"agent", "Serve a language model to this host's jobs: its own, or another server's", make_agent},
     {"launch", "Start all ranks of a run on this machine", make_launch},
     {"trace record", "Record which remote rows each batch asks for", make_trace_record},
     {"trace replay", "Run cache policies over a recorded trace, beside the minimum", make_trace_replay},

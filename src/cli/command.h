@@ -78,6 +78,7 @@ std::unique_ptr<Command> make_graph_export();
 std::unique_ptr<Command> make_partition();
 std::unique_ptr<Command> make_train();
 std::unique_ptr<Command> make_serve();
+std::unique_ptr<Command> make_agent();
 std::unique_ptr<Command> make_launch();
 std::unique_ptr<Command> make_trace_record();
 std::unique_ptr<Command> make_trace_replay();

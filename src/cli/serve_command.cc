@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
-#include <csignal>
-#include <system_error>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "rudder/core/machine.h"
 #include "rudder/launch/rank_env.h"
@@ -15,17 +9,10 @@
 #include "cli/command.h"
 #include "cli/metrics_option.h"
 #include "cli/run_options.h"
+#include "cli/stop_signal.h"
 
 namespace rudder::cli {
 namespace {
-
-// Signal handlers reach nothing but globals.
-int stop_event = -1;
-
-extern "C" void request_end(int) {
-  const std::uint64_t one = 1;
-  static_cast<void>(!::write(stop_event, &one, sizeof(one)));
-}
 
 nlohmann::ordered_json run_json(const dataplane::ServedRun& run) {
   return {{"steps", run.steps},
@@ -78,12 +65,7 @@ class Serve final : public Command {
     RUDDER_ASSIGN(const std::uint32_t local, launch::local_rank(environment));
     RUDDER_ASSIGN(const std::unique_ptr<metrics::Exporter> exporter, metrics_.start(local, ""));
     serve_.figures = metrics_.registry();
-    stop_event = ::eventfd(0, EFD_CLOEXEC);
-    if (stop_event < 0) {
-      return Error{Errc::kResource, "no event descriptor: " + std::generic_category().message(errno)};
-    }
-    std::signal(SIGTERM, request_end);
-    std::signal(SIGINT, request_end);
+    RUDDER_ASSIGN(const int stop_event, stop_on_signals());
     nlohmann::ordered_json runs = nlohmann::ordered_json::array();
     const auto on_run = [&](const dataplane::ServedRun& run) {
       runs.push_back(run_json(run));

@@ -2,8 +2,12 @@
 #include "rudder/core/machine.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <system_error>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <hwloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -88,6 +92,34 @@ std::size_t peak_rss_bytes() {
 void name_this_thread(std::string_view name) {
   const std::string cut(name.substr(0, 15));
   ::pthread_setname_np(::pthread_self(), cut.c_str());
+}
+
+Status pin_this_thread(std::span<const int> processors) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int processor : processors) {
+    if (processor < 0 || processor >= CPU_SETSIZE) {
+      return Error{Errc::kInvalidArgument, fmt::format("no processor {} here", processor)};
+    }
+    CPU_SET(static_cast<std::size_t>(processor), &set);
+  }
+  // The system leaves out those that this process may not use.
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_setaffinity(0, sizeof set, &set) != 0 ||
+      ::sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_EQUAL(&set, &allowed) == 0) {
+    return Error{Errc::kInvalidArgument, fmt::format("this process may not use all of the processors {}",
+                                                     fmt::join(processors, ","))};
+  }
+  return {};
+}
+
+Status run_this_thread_when_idle() {
+  const sched_param none{};
+  if (::sched_setscheduler(0, SCHED_IDLE, &none) != 0) {
+    return Error{Errc::kIo, "scheduling when idle: " + std::generic_category().message(errno)};
+  }
+  return {};
 }
 
 }  // namespace rudder

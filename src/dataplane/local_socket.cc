@@ -63,8 +63,8 @@ Status check_user(int socket) {
   return {};
 }
 
-Descriptor new_socket() {
-  return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Descriptor new_socket(int flags = 0) {
+  return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
 }
 
 int poll_timeout(const Deadline& deadline) {
@@ -102,11 +102,12 @@ Descriptor::~Descriptor() {
 Result<LocalSocket> LocalSocket::connect(const std::filesystem::path& path, Deadline deadline) {
   RUDDER_ASSIGN(const sockaddr_un address, address_of(path));
   for (;;) {
-    Descriptor socket = new_socket();
+    Descriptor socket = new_socket(SOCK_NONBLOCK);  // a queue that is full must not outlast the deadline
     if (!socket.valid()) {
       return Error{Errc::kResource, "no socket: " + reason(errno)};
     }
     if (::connect(socket.get(), generic(address), sizeof(address)) == 0) {
+      ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
       RUDDER_TRY(check_user(socket.get()));
       return LocalSocket(std::move(socket));
     }

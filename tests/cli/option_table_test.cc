@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include <gmock/gmock.h>
 #include <CLI/CLI.hpp>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "rudder/core/files.h"

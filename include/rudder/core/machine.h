@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "rudder/core/result.h"
 
 namespace rudder {
 
@@ -25,5 +28,9 @@ struct Machine {
 [[nodiscard]] std::size_t peak_rss_bytes();
 /// Names the calling thread for debuggers and `top` (cut to 15 characters).
 void name_this_thread(std::string_view name);
+/// From now on the calling thread, and those that it starts, run on these processors alone.
+[[nodiscard]] Status pin_this_thread(std::span<const int> processors);
+/// From now on the calling thread, and those that it starts, run only on what all others leave idle.
+[[nodiscard]] Status run_this_thread_when_idle();
 
 }  // namespace rudder

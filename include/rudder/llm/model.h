@@ -35,11 +35,20 @@ struct ChatRequest {
 struct Token {
   struct Choice {
     std::string text;
-    double probability = 0;  ///< after softmax, 0 to 1
+    /// At temperature 1, among what the request's grammar lets stand here: those of all that it lets add up
+    /// to 1. That is the confidence in a constrained token. Some servers tell it before their grammar.
+    double probability = 0;
   };
   std::string text;
-  std::vector<Choice> choices;  ///< most probable first, the chosen one among them
+  /// Most probable first, at most kMaxChoices, the chosen one among them.
+  std::vector<Choice> choices;
+  /// What all that the grammar lets stand here would have had without it: how far the model meant to keep to
+  /// the form. A choice's probability times this is its probability before the grammar. 1 where there is no
+  /// grammar or nobody tells.
+  double allowed = 1;
 };
+
+inline constexpr std::size_t kMaxChoices = 8;
 
 struct ChatReply {
   std::string text;           ///< as it came, at most kMaxReplyBytes; any bytes
