@@ -208,6 +208,24 @@ def handshake_seeds():
     yield "forged", chosen(2, 5) + b"forged"
 
 
+def service_seeds():
+    attach = {"version": 1, "rank": 2, "graph_digest": "g", "partition_digest": "p", "steps": 9, "steps_per_epoch": 3, "seed": 1, "batch": 8,
+              "fanout": [10, -1]}
+    terms = {"policy": "lru", "ahead": True, "depth": 4, "slots": 9, "first_part": 2, "parts": 2}
+    for seed_name, content in (("attach", attach), ("terms", terms), ("failure", {"code": 6, "message": "gone"})):
+        yield seed_name, chosen(0) + json.dumps(content).encode()
+    yield "block", chosen(1) + u64(3) + u64(4096)
+    yield "rows", chosen(2, 2) + b"".join(map(u64, range(11))) + u32(5) + u32(1 << 31)
+    yield "offer", chosen(3) + u32(900) + u32(10) + struct.pack("<H", 20) + u64(3) + bytes([1, 40, 0])
+    page = "# HELP a_total A\n# TYPE a_total counter\na_total 3\n"
+    peer, trainer = '{rank="0",peer="1"', '{rank="0",trainer="2"} '
+    page += f"rudder_peer_rows_total{peer}}} 7\nrudder_pull_seconds_count{peer}}} 2\nrudder_pulls_waiting{peer}}} 1\n"
+    page += "".join(f'rudder_pull_seconds_bucket{peer},le="{bound}"}} {count}\n' for bound, count in (("0.5", 1), ("2", 2), ("+Inf", 2)))
+    page += f"rudder_trainer_attached{trainer}1\nrudder_trainer_batches_ahead{trainer}-1\nrudder_trainer_wait_seconds_total{trainer}0.25\n"
+    page += 'rudder_served_rows_requested_total{rank="0",policy="l\\"r\\\\u\\n"} 1e3\nrudder_served_runs_total{rank="0"} NaN\n'
+    yield "figures", chosen(4) + u64(12345) + page.encode()
+
+
 # Text --------------------------------------------------------------------------------------------------------------------------
 
 def text_graph_seeds():
@@ -324,8 +342,33 @@ def chat_seeds():
     yield "grammar", chosen(5) + b'root ::= ("yes" | "no") [a-z]+\n'
 
 
-FAMILIES = {"array": array_seeds, "chat": chat_seeds, "checkpoint": checkpoint_seeds, "classifier": classifier_seeds, "dgl": dgl_seeds, "folder": folder_seeds,
-            "handshake": handshake_seeds, "jobs": jobs_seeds, "pickle": pickle_seeds, "planetoid": planetoid_seeds, "reply": reply_seeds,
+def decisions_seeds():
+    decision = {"sequence": 3, "action": "replace", "confidence": 0.5, "reason": "hits fell", "seconds": 0.25, "from_model": True,
+                "valid_reply": True, "expected": {"hits": "increase", "traffic": "stagnant"}}
+    lines = [{"sequence": 3, "verdict": "applied", "applied": "replace", "staleness": 0, "from_cache": False, "decision": decision},
+             {"sequence": 5, "verdict": "negative_benefit", "applied": "skip", "staleness": 2, "decision": {**decision, "action": None}},
+             {"sequence": 6, "applied": "skip"}]
+    yield "log", b"".join(json.dumps(line).encode() + b"\n" for line in lines) + b'{"sequence": 7, "app'
+
+
+# Launchers and their hosts -----------------------------------------------------------------------------------------------------
+
+def launch_seeds():
+    yield "hosts", chosen(0) + b"# the rack\nalpha slots=2\nuser@10.0.0.2 address=ib2\n"
+    yield "line", chosen(1) + b"out 3 epoch 1"
+    yield "exit", chosen(1) + b"exit 3 137 9 0"
+    yield "signal", chosen(2) + b"signal 15"
+    yield "hello", chosen(3, 0) + b'{"directory":"/a","master":"alpha","silence":2.5}'
+    yield "ready", chosen(3, 1) + b'{"version":"1.0","address":"10.0.0.1","loopback":false,"port":7,"error":""}'
+    yield "start", chosen(3, 2) + json.dumps({
+        "command": ["train", "parts"], "own": True, "names": ["UCX_TLS"], "values": ["tcp"], "world": 4, "first": 2, "count": 2,
+        "master": "10.0.0.1", "port": 29400, "secret": 64 * "7", "grace": 5.0}).encode()
+
+
+FAMILIES = {"array": array_seeds, "chat": chat_seeds, "checkpoint": checkpoint_seeds, "classifier": classifier_seeds,
+            "decisions": decisions_seeds, "dgl": dgl_seeds, "folder": folder_seeds,
+            "handshake": handshake_seeds, "jobs": jobs_seeds, "launch": launch_seeds, "pickle": pickle_seeds, "planetoid": planetoid_seeds, "reply": reply_seeds,
+            "service": service_seeds,
             "text_graph": text_graph_seeds, "topology": topology_seeds, "trace": trace_seeds, "wire": wire_seeds}
 
 

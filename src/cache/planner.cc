@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "rudder/cache/steered.h"
 #include "rudder/core/check.h"
 
 namespace rudder::cache {
@@ -114,7 +115,17 @@ Planner::Planner(const Planner& other)
       totals_(other.totals_),
       impl_(std::make_unique<Impl>(*other.impl_)) {}
 
+Planner::Planner(const Planner& other, Helm* helm)
+    : policy_(clone_steered(*other.policy_, helm)),
+      residency_(other.residency_),
+      totals_(other.totals_),
+      impl_(std::make_unique<Impl>(*other.impl_)) {}
+
 Planner::~Planner() = default;
+
+const std::deque<std::vector<NodeId>>& Planner::queued() const noexcept {
+  return impl_->queue;
+}
 
 /// True when the policy may serve the front batch (or start) now.
 bool Planner::ready() const {

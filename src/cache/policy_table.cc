@@ -42,6 +42,9 @@ void Policy::prepare(StepId /*step*/, Residency& /*buffer*/) {}
 void Policy::adopt(const Residency& /*buffer*/) {
   RUDDER_CHECK(false, "this policy cannot take over a buffer");
 }
+bool Policy::resize(SlotId /*slots*/) {
+  return false;
+}
 void Policy::replace_once() {}
 
 std::uint64_t policy_seed(std::uint64_t run_seed, NodeId owned_begin) noexcept {

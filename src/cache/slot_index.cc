@@ -11,7 +11,7 @@ namespace rudder::cache {
 namespace {
 
 /// Buckets in flight ahead of the one searched: covers a memory access of about 100 ns at 6 ns a search.
-constexpr std::size_t kPrefetchDistance = 16;
+constexpr std::size_t kRowsAhead = 16;
 
 }  // namespace
 
@@ -33,13 +33,13 @@ SlotIndex::SlotIndex(std::size_t capacity)
 
 void SlotIndex::find_many(std::span<const NodeId> rows, std::span<SlotId> slots) const noexcept {
   RUDDER_DCHECK(rows.size() == slots.size(), "find_many() needs one slot for each row");
-  const std::size_t ahead = std::min(rows.size(), kPrefetchDistance);
+  const std::size_t ahead = std::min(rows.size(), kRowsAhead);
   for (std::size_t i = 0; i < ahead; ++i) {
     prefetch(rows[i]);
   }
   const std::size_t steady = rows.size() - ahead;
   for (std::size_t i = 0; i < steady; ++i) {
-    prefetch(rows[i + kPrefetchDistance]);
+    prefetch(rows[i + kRowsAhead]);
     slots[i] = find(rows[i]);
   }
   for (std::size_t i = steady; i < rows.size(); ++i) {

@@ -34,6 +34,11 @@ class Steered final : public Policy {
         known_(other.known_) {}
 
   [[nodiscard]] std::unique_ptr<Policy> clone() const override { return std::make_unique<Steered>(*this); }
+  [[nodiscard]] std::unique_ptr<Policy> clone_for(Helm* helm) const {
+    auto copy = std::make_unique<Steered>(*this);
+    copy->helm_ = helm;
+    return copy;
+  }
 
   void start(Residency& buffer) override {
     if (now_.slots < buffer.capacity()) {
@@ -73,10 +78,14 @@ class Steered final : public Policy {
   }
 
   void change(const Steer& steer, StepId step, Residency& buffer) {
-    const bool same =
-        steer.policy == now_.policy && steer.slots == now_.slots && steer.lookahead == now_.lookahead;
+    const bool kept = steer.policy == now_.policy && steer.lookahead == now_.lookahead;
+    const bool resized = kept && steer.slots != now_.slots && inner_->resize(steer.slots);
+    const bool anew = !resized && !(kept && steer.slots == now_.slots);
     now_ = steer;
-    if (!same) {
+    if (resized) {
+      buffer.set_capacity(now_.slots);
+    }
+    if (anew) {
       base_ = step;
       inner_ = make_inner();
       buffer.set_capacity(now_.slots);
@@ -118,6 +127,12 @@ Status check_steer(const Steer& steer, const Steer& from, const PolicyContext& c
                  fmt::format("{} slots, but the buffer was made with {}", steer.slots, context.capacity)};
   }
   return {};
+}
+
+std::unique_ptr<Policy> clone_steered(const Policy& steered, Helm* helm) {
+  const auto* const policy = dynamic_cast<const Steered*>(&steered);
+  RUDDER_CHECK(policy != nullptr && helm != nullptr, "only a steered policy has a helm, and needs one");
+  return policy->clone_for(helm);
 }
 
 std::unique_ptr<Policy> make_steered(const PolicyContext& context, const PolicySettings& settings,

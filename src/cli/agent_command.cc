@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -20,13 +20,12 @@
 #include "rudder/llm/endpoint.h"
 #include "rudder/llm/retry.h"
 
+#include "cli/agent_options.h"
 #include "cli/command.h"
 #include "cli/stop_signal.h"
 
 namespace rudder::cli {
 namespace {
-
-constexpr Duration kWarmUpTime = std::chrono::minutes(5);
 
 /// ~/.rudder/agent.sock; makes the folder.
 Result<std::filesystem::path> usual_socket() {
@@ -62,7 +61,7 @@ class Agent final : public Command {
                        "Processors to run on, which should be nobody else's; default: any, and only while "
                        "they are idle");
     options().integer<std::uint32_t>("threads", embedded_.threads, 0, 1024,
-                                     "Threads that compute; 0: one for each processor");
+                                     "Threads that compute; 0: one for each of --cores, else one");
     options().integer<std::uint32_t>("context", embedded_.context, 256, 1 << 20,
                                      "Tokens of a prompt and its reply together");
     options().integer<std::uint32_t>(
@@ -90,7 +89,7 @@ class Agent final : public Command {
     }
     RUDDER_ASSIGN(const std::unique_ptr<llm::Model> model, open());
     if (warm_up_) {
-      RUDDER_TRY(warm_up(*model));
+      RUDDER_TRY(wake(*model));
     }
     RUDDER_ASSIGN(const int stop, stop_on_signals());
     metrics::Registry registry;
@@ -125,11 +124,11 @@ class Agent final : public Command {
 
   Result<std::unique_ptr<llm::Model>> open() {
     if (!url_.empty()) {
-      RUDDER_ASSIGN(const llm::Endpoint endpoint, llm::parse_model_endpoint(url_));
-      RUDDER_ASSIGN(std::unique_ptr<llm::Model> model,
-                    llm::open_endpoint(
-                        {.url = url_, .model = model_, .api_key = llm::api_key_from_environment(endpoint)}));
+      RUDDER_ASSIGN(std::unique_ptr<llm::Model> model, llm::open_endpoint(url_, model_));
       return llm::with_retries(std::move(model), {});
+    }
+    if (embedded_.threads == 0) {
+      embedded_.threads = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(cores_.size()));
     }
     embedded_.file = model_.empty() ? llm::bootstrapped_model() : std::filesystem::path(model_);
     auto model = llm::open_embedded(embedded_);
@@ -137,15 +136,6 @@ class Agent final : public Command {
       return Error{Errc::kNotFound, model.error().message + "; script/bootstrap agent fetches it"};
     }
     return model;
-  }
-
-  static Status warm_up(llm::Model& model) {
-    llm::ChatRequest request;
-    request.messages = {{"user", "Hello"}};
-    request.max_tokens = 1;
-    request.timeout = kWarmUpTime;
-    const auto reply = model.complete(request);
-    return reply.ok() ? Status() : Status(reply.error().in("first call"));
   }
 
   void tell(const llm::AgentTotals& totals, const llm::Model& model, const std::string& address,
@@ -170,7 +160,7 @@ class Agent final : public Command {
 
   std::string model_;
   std::string url_;
-  llm::EmbeddedOptions embedded_;
+  llm::EmbeddedOptions embedded_{.file = {}, .threads = 0};
   llm::AgentOptions agent_;
   std::vector<int> cores_;
   std::uint32_t queue_ = 8;

@@ -18,7 +18,7 @@ void Arguments::rest(const std::string& name, std::vector<std::string>& target, 
 }
 
 void Arguments::number(const std::string& flags, int& target, int low, int high, const std::string& help) {
-  app_.add_option(flags, target, help)->required()->check(CLI::Range(low, high))->type_name("N");
+  app_.add_option(flags, target, help)->check(CLI::Range(low, high))->type_name("N");
 }
 
 void Arguments::footer(const std::string& text) {

@@ -13,7 +13,7 @@ class App;
 
 namespace rudder::cli {
 
-/// Targets must outlive the parse. All are required.
+/// Targets must outlive the parse. What stands by position is required.
 class Arguments {
  public:
   explicit Arguments(CLI::App& app) : app_(app) {}

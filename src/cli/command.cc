@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "rudder/core/replace_program.h"
 #include "rudder/core/text.h"
 
 #ifndef RUDDER_VERSION
@@ -28,8 +29,10 @@ constexpr auto kCommands = std::to_array<CommandInfo>({
     {"partition", "Cut a graph into parts, one a rank", make_partition},
     {"train", "Train a graph neural network on a partitioned graph (one rank)", make_train},
     {"serve", "Serve one host: its rows to other hosts, one shared buffer to its trainers", make_serve},
+    {"top", "Watch a running service: rates, waits, buffer, peers", make_top},
     {"agent", "Serve a language model to this host's jobs: its own, or another server's", make_agent},
-    {"launch", "Start all ranks of a run on this machine", make_launch},
+    {"launch", "Start all ranks of a run, on this machine or over several hosts", make_launch},
+    {"warden", "Start and watch the ranks of one host; rudder launch --hosts runs it there", make_warden},
     {"trace record", "Record which remote rows each batch asks for", make_trace_record},
     {"trace replay", "Run cache policies over a recorded trace, beside the minimum", make_trace_replay},
     {"trace export", "Write a trace for other simulators", make_trace_export},
@@ -47,6 +50,14 @@ constexpr auto kCommands = std::to_array<CommandInfo>({
      make_sched_status},
     {"steer eval", "Score deciders on scenarios beside the best fixed setting and the oracle",
      make_steer_eval},
+    {"steer compare", "Put fixed periods, deciders and bounds side by side on accesses of real graphs",
+     make_steer_compare},
+    {"steer train", "Train classifiers on labelled windows, scored on runs and graphs not seen",
+     make_steer_train},
+    {"steer ablation", "Score a language model by how many labelled windows it is shown",
+     make_steer_ablation},
+    {"steer export", "Write labelled windows as chats, to fine-tune a model elsewhere", make_steer_export},
+    {"steer replay", "Show a run's decisions again, with what they cost", make_steer_replay},
     {"doctor", "Say what this machine has for training, what is missing, and how to get it", make_doctor},
     {"options", "Print the options of all commands as a Markdown page", make_options},
 });
@@ -160,13 +171,15 @@ Status check_outer_options(const CLI::App& app) {
   return {};
 }
 
+/// What is left to do before a parsed command can run.
+Status resolve(const Registered& entry) {
+  RUDDER_TRY(check_outer_options(*entry.app));
+  return entry.command->options().resolve([](const char* name) { return std::getenv(name); });
+}
+
 int run_parsed(Registered& entry, const Program& program) {
   Command& command = *entry.command;
-  if (const Status outer = check_outer_options(*entry.app); !outer) {
-    return report(outer.error());
-  }
-  if (const Status resolved = command.options().resolve([](const char* name) { return std::getenv(name); });
-      !resolved) {
+  if (const Status resolved = resolve(entry); !resolved) {
     return report(resolved.error());
   }
   if (command.options().print_config_requested()) {
@@ -190,6 +203,27 @@ void Command::print_json(const Json& object) {
 
 void Command::say(std::string_view line) {
   std::fprintf(stderr, "%s\n", printable(line).c_str());
+}
+
+Result<std::unique_ptr<Command>> read_command(const std::vector<std::string>& words) {
+  CLI::App root("", "rudder");
+  root.require_subcommand(1);
+  std::vector<Registered> registered = register_all(root);
+  try {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());  // as the library takes them
+    root.parse(std::move(reversed));
+  } catch (const CLI::ParseError& error) {
+    return Error{Errc::kInvalidArgument, error.get_exit_code() == 0
+                                             ? "the command asks for help and does nothing else"
+                                             : error.what()};
+  }
+  for (Registered& entry : registered) {
+    if (entry.app == &innermost(root)) {
+      RUDDER_TRY(resolve(entry));
+      return std::move(entry.command);
+    }
+  }
+  return Error{Errc::kInvalidArgument, "no command"};
 }
 
 int run_program(int argc, const char* const* argv) {
@@ -218,8 +252,7 @@ int run_program(int argc, const char* const* argv) {
     return 2;
   }
   Program program;
-  std::error_code ignored;
-  program.executable = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  program.executable = this_program().string();
   program.arguments.assign(argv + 1, argv + argc);
   for (Registered& entry : registered) {
     if (entry.app == &innermost(root)) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@
 namespace rudder::cli {
 
 using Json = nlohmann::ordered_json;
+
+[[nodiscard]] inline Json number_or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 /// How this program was started.
 struct Program {
@@ -71,6 +76,10 @@ struct CommandInfo {
 /// Parses and runs; returns the process's exit code: 0 done, 1 the run failed, 2 wrong usage.
 [[nodiscard]] int run_program(int argc, const char* const* argv);
 
+/// The command that these words stand for (a program's arguments), its options resolved, without running it.
+/// kInvalidArgument for what run_program() would refuse, and for words that only ask for help.
+[[nodiscard]] Result<std::unique_ptr<Command>> read_command(const std::vector<std::string>& words);
+
 std::unique_ptr<Command> make_graph_import();
 std::unique_ptr<Command> make_graph_generate();
 std::unique_ptr<Command> make_graph_info();
@@ -78,8 +87,10 @@ std::unique_ptr<Command> make_graph_export();
 std::unique_ptr<Command> make_partition();
 std::unique_ptr<Command> make_train();
 std::unique_ptr<Command> make_serve();
+std::unique_ptr<Command> make_top();
 std::unique_ptr<Command> make_agent();
 std::unique_ptr<Command> make_launch();
+std::unique_ptr<Command> make_warden();
 std::unique_ptr<Command> make_trace_record();
 std::unique_ptr<Command> make_trace_replay();
 std::unique_ptr<Command> make_trace_export();
@@ -96,6 +107,11 @@ std::unique_ptr<Command> make_sched_predict();
 std::unique_ptr<Command> make_sched_run();
 std::unique_ptr<Command> make_sched_status();
 std::unique_ptr<Command> make_steer_eval();
+std::unique_ptr<Command> make_steer_compare();
+std::unique_ptr<Command> make_steer_train();
+std::unique_ptr<Command> make_steer_ablation();
+std::unique_ptr<Command> make_steer_export();
+std::unique_ptr<Command> make_steer_replay();
 std::unique_ptr<Command> make_doctor();
 std::unique_ptr<Command> make_options();
 

@@ -85,12 +85,12 @@ Result<ClusterRun> Cluster::run(const std::vector<std::string>& arguments, const
   }
   std::deque<std::string> last_lines;
   launch::SuperviseOptions supervise;
-  supervise.on_line = [&](const std::string& name, launch::Stream, std::string_view line) {
-    last_lines.push_back(fmt::format("[{}] {}", name, line));
+  supervise.on_line = [&](std::size_t rank, launch::Stream, std::string_view line) {
+    last_lines.push_back(fmt::format("[rank {}] {}", rank, line));
     if (last_lines.size() > kKeptLines) {
       last_lines.pop_front();
     }
-    if (name == "rank 0") {
+    if (rank == 0) {
       on_line(line);
     }
   };

@@ -41,6 +41,8 @@ class Cluster {
   [[nodiscard]] LinkKind kind() const noexcept {
     return network_ ? LinkKind::kNamespaces : LinkKind::kTokenBucket;
   }
+  /// All links move so much from now on; also while run() runs. kNamespaces only.
+  [[nodiscard]] Status set_rate(double bits_per_second) { return network_->set_rate(bits_per_second); }
   /// Trains with `arguments` (after `rudder train`) plus --run and --host. `on_line` hears rank 0's standard
   /// error. A failed rank or a signal is an error that says which and why.
   [[nodiscard]] Result<ClusterRun> run(const std::vector<std::string>& arguments,

@@ -6,7 +6,6 @@
 
 #include "rudder/cache/buffer_size.h"
 #include "rudder/cache/trace.h"
-#include "rudder/core/files.h"
 #include "rudder/core/log.h"
 #include "rudder/core/machine.h"
 #include "rudder/core/text.h"
@@ -21,24 +20,12 @@
 
 #include "cli/command.h"
 #include "cli/demo_cluster.h"
+#include "cli/demo_rows.h"
+#include "cli/own_folder.h"
 #include "cli/run_options.h"
 
 namespace rudder::cli {
 namespace {
-
-constexpr std::string_view kMarker = ".rudder-demo";  // what this command may delete
-
-/// Means over all epochs but the first, which also fills caches and pools; over all when there is one.
-void fill_times(const std::vector<train::EpochResult>& epochs, report::DemoRow& row) {
-  const std::size_t first = epochs.size() > 1 ? 1 : 0;
-  const auto count = static_cast<double>(epochs.size() - first);
-  for (std::size_t i = first; i < epochs.size(); ++i) {
-    row.epoch_seconds += epochs[i].seconds / count;
-    row.compute_seconds += epochs[i].compute_seconds / count;
-    row.all_reduce_seconds += epochs[i].all_reduce_seconds / count;
-    row.stall_seconds += epochs[i].stall_seconds / count;
-  }
-}
 
 class Demo final : public Command {
  public:
@@ -51,7 +38,14 @@ class Demo final : public Command {
     options().choice("links", links_, {"auto", "namespaces", "token-bucket"},
                      "How links are made; auto: namespaces when allowed, else the token bucket");
     add_buffer_option(options(), train_.buffer);
-    options().text("policies", "NAMES", policies_, "Policies to compare, separated by commas");
+    options().text(
+        "policies", "NAMES", policies_,
+        "Policies to compare, separated by commas; POLICY+agent is steered by this host's language "
+        "model, POLICY+fixed always by the same action, POLICY+DECIDER by that one");
+    options().text(
+        "changing", "NAMES", changing_,
+        "The same for runs whose links fall to a quarter for the second third of the epochs; none for "
+        "no such runs");
     add_schedule_options(options(), train_);
     add_model_options(options(), train_);
     add_policy_settings(options(), train_.settings);
@@ -61,7 +55,7 @@ class Demo final : public Command {
 
   Result<int> run(const Program& program) override {
     RUDDER_TRY(check());
-    RUDDER_TRY(prepare_folder());
+    RUDDER_TRY(renew_own_folder(out_, "demo"));
     RUDDER_TRY(make_partition());
     RUDDER_TRY(find_minimum());
     const launch::SignalScope
@@ -73,19 +67,12 @@ class Demo final : public Command {
                                                     .kind = links_}));
     say("links: " + cluster.link_description());
     describe(program, cluster);
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      const Status ran = run_policy(cluster, i);
-      if (!ran.ok() && cluster.received_signal() != 0) {
-        say("rudder: " + ran.error().message);
-        return 128 + cluster.received_signal();
-      }
-      RUDDER_TRY(ran);
+    const Status ran = run_all(cluster, program);
+    if (!ran.ok() && cluster.received_signal() != 0) {
+      say("rudder: " + ran.error().message);
+      return 128 + cluster.received_signal();
     }
-    for (report::DemoRow& row : report_.rows) {
-      const auto none = std::find_if(report_.rows.begin(), report_.rows.end(),
-                                     [](const report::DemoRow& other) { return other.policy == "none"; });
-      row.speedup_vs_none = none != report_.rows.end() ? none->epoch_seconds / row.epoch_seconds : 0;
-    }
+    RUDDER_TRY(ran);
     say(report::demo_table(report_));
     const std::filesystem::path page = out_ / "report.html";
     RUDDER_TRY(report::write_demo_html(page, report_));
@@ -98,32 +85,18 @@ class Demo final : public Command {
 
  private:
   Status check() {
-    names_ = split_list(policies_);
-    for (const std::string& name : names_) {
-      RUDDER_ASSIGN(const cache::PolicyInfo* info, cache::find_policy(name));
-      if (!info->live) {
-        return Error{
-            Errc::kInvalidArgument,
-            fmt::format("policy '{}' needs the whole trace, so it cannot run live; see rudder trace replay",
-                        name)};
-      }
+    for (const std::string& name : split_list(policies_)) {
+      RUDDER_ASSIGN(DemoEntry entry, parse_demo_entry(name));
+      entries_.push_back(std::move(entry));
+    }
+    for (const std::string& name : changing_ == "none" ? std::vector<std::string>() : split_list(changing_)) {
+      RUDDER_ASSIGN(DemoEntry entry, parse_demo_entry(name));
+      entry.shrinks = true;
+      entry.folder = "shrinking-" + entry.folder;
+      entries_.push_back(std::move(entry));
     }
     RUDDER_ASSIGN(buffer_, cache::parse_buffer_size(train_.buffer));
     return {};
-  }
-
-  Status prepare_folder() {
-    std::error_code ignored;
-    if (std::filesystem::exists(out_, ignored) && !std::filesystem::is_empty(out_, ignored)) {
-      if (!std::filesystem::exists(out_ / kMarker, ignored)) {
-        return Error{Errc::kInvalidArgument,
-                     fmt::format("{}: not empty and not made by an earlier demo; choose another --out",
-                                 out_.string())};
-      }
-      std::filesystem::remove_all(out_, ignored);
-    }
-    RUDDER_TRY(make_directories(out_));
-    return write_text(out_ / kMarker, "");
   }
 
   Status make_partition() {
@@ -194,73 +167,139 @@ class Demo final : public Command {
     report_.buffer = fmt::format("{} ({} rows over all hosts, halo {})", train_.buffer, slots_, halo_);
   }
 
-  [[nodiscard]] std::vector<std::string> train_arguments(const std::string& policy) const {
-    std::vector<std::string> arguments = {(out_ / "partition").string(), "--policy", policy};
+  [[nodiscard]] std::vector<std::string> train_arguments(const DemoEntry& entry,
+                                                         const std::filesystem::path& run) const {
+    std::vector<std::string> arguments = {(out_ / "partition").string(), "--policy", entry.policy};
     // Everything that the two commands share goes on under the same name.
     for (const Option& option : options().options()) {
-      static constexpr std::array<std::string_view, 8> kOwn = {"graph", "out",      "parts", "link",
-                                                               "links", "policies", "json",  "policy"};
+      static constexpr std::array<std::string_view, 9> kOwn = {
+          "graph", "out", "parts", "link", "links", "policies", "changing", "json", "policy"};
       if (std::find(kOwn.begin(), kOwn.end(), option.key) == kOwn.end()) {
         arguments.push_back(fmt::format("--{}={}", option.key, option.show()));
       }
     }
+    for (std::string& argument : steering_arguments(entry, run, out_ / "agent.sock")) {
+      arguments.push_back(std::move(argument));
+    }
     return arguments;
   }
 
-  Status run_policy(Cluster& cluster, std::size_t index) {
-    const std::string& name = names_[index];
-    report::Progress progress(fmt::format("{} ({}/{})", name, index + 1, names_.size()));
-    progress.update(0, "starting");
-    std::uint32_t epochs = 0;
-    RUDDER_ASSIGN(const ClusterRun finished,
-                  cluster.run(train_arguments(name), out_ / "runs" / name, [&](std::string_view line) {
-                    if (line.starts_with("epoch ")) {
-                      ++epochs;
-                      progress.update(static_cast<double>(epochs) / train_.epochs, line);
-                    }
-                  }));
-    report::DemoRow row;
-    row.policy = name;
-    fill_times(finished.result.epochs, row);
-    for (const train::EpochResult& epoch : finished.result.epochs) {
-      row.requests += epoch.requests;
-      row.hits += epoch.hits;
-      row.fetched += epoch.fetched;
-      row.payload_bytes += epoch.payload_bytes;
-      row.wire_bytes += epoch.wire_bytes;
+  Status run_all(Cluster& cluster, const Program& program) {
+    const bool can_shrink = cluster.kind() == LinkKind::kNamespaces && link_rate_ > 0 && train_.epochs >= 3;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const DemoEntry& entry = entries_[i];
+      if (entry.shrinks && !can_shrink) {
+        skip(entry,
+             "links change between network namespaces only, shaped and in runs of three epochs or more");
+        continue;
+      }
+      if (entry.asks_agent && !have_agent(program)) {
+        skip(entry, no_agent_);
+        continue;
+      }
+      RUDDER_ASSIGN(report::DemoRow row, run_entry(cluster, i));
+      rows_of(entry).push_back(std::move(row));
     }
-    row.link_bytes = finished.link_bytes;
-    row.ratio_to_min = report_.min_fetched == 0
-                           ? 1
-                           : static_cast<double>(row.fetched) / static_cast<double>(report_.min_fetched);
-    row.val_accuracy = finished.result.val_accuracy;
-    row.test_accuracy = finished.result.test_accuracy;
-    row.loss_digest = finished.result.loss_digest;
-    row.step_losses = finished.result.step_losses;
-    row.step_hit_rates = finished.result.step_hit_rates;
-    progress.note(fmt::format(
-        "{:<13} {:.2f} s an epoch, stall {:.0f} %, {} rows fetched ({:.3f} x minimum), test {:.4f}", name,
-        row.epoch_seconds, 100 * row.stall_seconds / row.epoch_seconds, row.fetched, row.ratio_to_min,
-        row.test_accuracy));
-    report_.rows.push_back(std::move(row));
+    agent_.reset();
+    compare(report_.rows);
+    for (report::DemoScenario& scenario : report_.scenarios) {
+      compare(scenario.rows);
+    }
     return {};
   }
 
-  [[nodiscard]] Json result_json() const {
-    Json rows = Json::array();
-    for (const report::DemoRow& row : report_.rows) {
-      rows.push_back({{"policy", row.policy},
-                      {"epoch_seconds", row.epoch_seconds},
-                      {"stall_share", row.stall_seconds / row.epoch_seconds},
-                      {"fetched", row.fetched},
-                      {"hits", row.hits},
-                      {"requests", row.requests},
-                      {"wire_bytes", row.wire_bytes},
-                      {"test_accuracy", row.test_accuracy},
-                      {"loss_digest", row.loss_digest},
-                      {"speedup_vs_none", row.speedup_vs_none}});
+  void skip(const DemoEntry& entry, const std::string& why) {
+    report_.skipped.push_back(
+        fmt::format("{}{}: {}", entry.label, entry.shrinks ? ", shrinking links" : "", why));
+    say("skipped: " + report_.skipped.back());
+  }
+
+  /// Whether the host's agent runs; starts it once.
+  bool have_agent(const Program& program) {
+    if (!agent_ && no_agent_.empty()) {
+      auto started = DemoAgent::start(program.executable, out_ / "agent.sock");
+      if (started.ok()) {
+        agent_ = std::move(started).value();
+        say("agent: " + agent_->model());
+      } else {
+        no_agent_ = started.error().message;
+      }
     }
-    return {{"machine", report_.machine}, {"link", report_.link}, {"rows", std::move(rows)}};
+    return agent_.has_value();
+  }
+
+  std::vector<report::DemoRow>& rows_of(const DemoEntry& entry) {
+    if (!entry.shrinks) {
+      return report_.rows;
+    }
+    if (report_.scenarios.empty()) {
+      report_.scenarios.push_back(
+          {"shrinking-link", "the links fall to a quarter for the second third of the epochs", {}});
+    }
+    return report_.scenarios.back().rows;
+  }
+
+  /// Against on-demand fetching where that was run.
+  static void compare(std::vector<report::DemoRow>& rows) {
+    const auto none = std::find_if(rows.begin(), rows.end(),
+                                   [](const report::DemoRow& row) { return row.policy == "none"; });
+    for (report::DemoRow& row : rows) {
+      row.speedup_vs_none = none != rows.end() ? none->epoch_seconds / row.epoch_seconds : 0;
+    }
+  }
+
+  /// Sets the links' rate after `epochs` of a run whose links shrink.
+  Status shrink(Cluster& cluster, std::uint32_t epochs) const {
+    const std::uint32_t third = train_.epochs / 3;
+    if (epochs == third) {
+      return cluster.set_rate(link_rate_ / 4);
+    }
+    return epochs == 2 * third ? cluster.set_rate(link_rate_) : Status();
+  }
+
+  Result<report::DemoRow> run_entry(Cluster& cluster, std::size_t index) {
+    const DemoEntry& entry = entries_[index];
+    const std::string title = entry.shrinks ? entry.label + ", shrinking links" : entry.label;
+    report::Progress progress(fmt::format("{} ({}/{})", title, index + 1, entries_.size()));
+    progress.update(0, "starting");
+    std::uint32_t epochs = 0;
+    Status changed;
+    const std::filesystem::path run = out_ / "runs" / entry.folder;
+    RUDDER_ASSIGN(const ClusterRun finished,
+                  cluster.run(train_arguments(entry, run), run, [&](std::string_view line) {
+                    if (line.starts_with("epoch ")) {
+                      ++epochs;
+                      progress.update(static_cast<double>(epochs) / train_.epochs, line);
+                      if (entry.shrinks && changed.ok()) {
+                        changed = shrink(cluster, epochs);
+                      }
+                    }
+                  }));
+    RUDDER_TRY(changed);
+    RUDDER_ASSIGN(report::DemoRow row, make_demo_row(entry, finished, run));
+    row.ratio_to_min = report_.min_fetched == 0
+                           ? 1
+                           : static_cast<double>(row.fetched) / static_cast<double>(report_.min_fetched);
+    if (row.steering && entry.asks_agent) {
+      row.steering->model = agent_->model();
+    }
+    progress.note(fmt::format(
+        "{:<19} {:.2f} s an epoch, stall {:.0f} %, {} rows fetched ({:.3f} x minimum), test {:.4f}", title,
+        row.epoch_seconds, 100 * row.stall_seconds / row.epoch_seconds, row.fetched, row.ratio_to_min,
+        row.test_accuracy));
+    return row;
+  }
+
+  [[nodiscard]] Json result_json() const {
+    Json object = {
+        {"machine", report_.machine}, {"link", report_.link}, {"rows", demo_rows_json(report_.rows)}};
+    for (const report::DemoScenario& scenario : report_.scenarios) {
+      object["scenarios"].push_back({{"name", scenario.name}, {"rows", demo_rows_json(scenario.rows)}});
+    }
+    if (!report_.skipped.empty()) {
+      object["skipped"] = report_.skipped;
+    }
+    return object;
   }
 
   std::filesystem::path graph_;
@@ -269,10 +308,14 @@ class Demo final : public Command {
   std::string link_ = "100Mbit";
   double link_rate_ = 100e6;
   std::string links_ = "auto";
-  std::string policies_ = "none,fixed-window,lru,degree,score,lookahead";
+  std::string policies_ =
+      "none,fixed-window,lru,degree,score,lookahead,score+fixed,score+agent,lookahead+agent";
+  std::string changing_ = "lookahead,lookahead+agent";
   train::TrainOptions train_;
 
-  std::vector<std::string> names_;
+  std::vector<DemoEntry> entries_;
+  std::optional<DemoAgent> agent_;
+  std::string no_agent_;  ///< why there is none
   cache::BufferSize buffer_;
   std::uint64_t slots_ = 0;
   std::uint64_t halo_ = 0;

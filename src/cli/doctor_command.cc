@@ -8,6 +8,7 @@
 #include "rudder/train/blas.h"
 
 #include "cli/command.h"
+#include "cli/trainer.h"
 
 namespace rudder::cli {
 namespace {
@@ -17,7 +18,7 @@ class Doctor final : public Command {
   Doctor() { add_json_option(); }
 
   Result<int> run(const Program& program) override {
-    train::select_blas_kernels(program.arguments);  // as training does; may start the program again
+    RUDDER_TRY(find_trainer(program));  // what is said of kernels is of those that training gets
     const doctor::Findings findings = examine();
     const auto count = [&](doctor::Verdict verdict) {
       return std::ranges::count(findings, verdict, &doctor::Finding::verdict);

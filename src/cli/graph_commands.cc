@@ -56,6 +56,9 @@ class GraphCommand : public Command {
  protected:
   Result<int> finish(const std::filesystem::path& directory) {
     RUDDER_ASSIGN(const graph::Graph graph, graph::Graph::open(directory));
+    return show(graph);
+  }
+  Result<int> show(const graph::Graph& graph) {
     if (json()) {
       print_json(info_json(graph.meta()));
     } else {
@@ -122,7 +125,11 @@ class GraphInfo final : public GraphCommand {
  public:
   GraphInfo() { add_json_option(); }
   void add_arguments(Arguments& arguments) override { arguments.one("DIR", directory_, "Graph folder"); }
-  Result<int> run(const Program&) override { return finish(directory_); }
+  Result<int> run(const Program&) override {
+    RUDDER_ASSIGN(const graph::Graph graph, graph::Graph::open(directory_));
+    RUDDER_TRY(graph::check_features(graph));
+    return show(graph);
+  }
 };
 
 class GraphExport final : public GraphCommand {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <csignal>
 #include <cstdio>
 
 #include "rudder/core/interrupt.h"
@@ -9,6 +10,7 @@
 int main(int argc, char** argv) {
   rudder::occupy_standard_descriptors();
   rudder::end_cleanly_without_memory();
+  std::signal(SIGXFSZ, SIG_IGN);  // too large a file is then an error of who writes it
   const auto guard = rudder::InterruptGuard::install();
   if (!guard) {
     std::fprintf(stderr, "rudder: %s\n", guard.error().message.c_str());

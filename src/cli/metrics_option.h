@@ -21,6 +21,8 @@ class MetricsOption {
   void add_to(OptionTable& table);
   /// Figures for the run to fill in; null when nobody watches.
   [[nodiscard]] metrics::Registry* registry() noexcept { return endpoint_ ? &registry_ : nullptr; }
+  /// The same, for a command whose figures can be seen in other ways too.
+  [[nodiscard]] metrics::Registry& figures() noexcept { return registry_; }
   /// Opens the port, `offset` above the one that was asked for, and says where; nothing when nobody watches.
   /// What it returns must be destroyed before this. `blas`: kernels in use, empty when they do not matter.
   [[nodiscard]] Result<std::unique_ptr<metrics::Exporter>> start(std::uint32_t offset,

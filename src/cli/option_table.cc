@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "rudder/core/check.h"
 #include "rudder/core/files.h"
 #include "rudder/core/text.h"
 
@@ -290,6 +291,13 @@ Status OptionTable::resolve(const std::function<const char*(const char*)>& envir
     return Error{Errc::kInvalidArgument, problems};
   }
   return {};
+}
+
+std::string OptionTable::value(std::string_view key) const {
+  const auto found =
+      std::find_if(options_.begin(), options_.end(), [&](const Option& option) { return option.key == key; });
+  RUDDER_CHECK(found != options_.end(), "no such option");
+  return found->show();
 }
 
 std::string OptionTable::config_text() const {

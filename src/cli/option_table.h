@@ -58,6 +58,8 @@ class OptionTable {
   [[nodiscard]] bool print_config_requested() const noexcept { return print_config_; }
   /// "default", a file, a variable or "the command line".
   [[nodiscard]] const std::string& origin(const std::string& key) const { return origins_.at(key); }
+  /// The present value as text, of an option that is there.
+  [[nodiscard]] std::string value(std::string_view key) const;
   /// A line an option: key, value, where the value came from.
   [[nodiscard]] std::string config_text() const;
 

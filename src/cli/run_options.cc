@@ -16,7 +16,8 @@ namespace rudder::cli {
 
 void add_schedule_options(OptionTable& table, train::TrainOptions& options) {
   table.integers("fanout", options.fanout, -1, 1 << 20,
-                 "Neighbours sampled a node, hops from the seeds outwards; -1 takes all");
+                 "Neighbours sampled a node, hops from the seeds outwards (DGL writes the last hop first); "
+                 "-1 takes all");
   table.integer<std::size_t>("batch", options.batch, 1, std::size_t{1} << 24,
                              "Seed nodes a step of each rank");
   table.integer<std::uint32_t>("epochs", options.epochs, 1, 1'000'000, "Passes over the training nodes");
@@ -92,7 +93,9 @@ void add_partition_options(OptionTable& table, graph::PartitionOptions& options)
   };
   method.show = [&options] { return std::string(graph::name_of(options.method)); };
   table.custom(std::move(method));
-  table.real("imbalance", options.imbalance, 0, 10, "metis, ldg, fennel: allowed excess over the mean part");
+  table.real("imbalance", options.imbalance, 0, 10,
+             "ldg, fennel: allowed excess over the mean part; metis aims at it, for nodes, edges and "
+             "training nodes");
 }
 
 std::string host_name() {

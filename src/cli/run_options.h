@@ -22,6 +22,8 @@ void add_model_options(OptionTable& table, train::TrainOptions& options);
 void add_pipeline_options(OptionTable& table, train::TrainOptions& options);
 void add_generator_options(OptionTable& table, graph::GeneratorOptions& options);
 void add_partition_options(OptionTable& table, graph::PartitionOptions& options);
+/// Who steers the buffer.
+void add_steering_options(OptionTable& table, train::SteeringOptions& options);
 /// --link RATE as bits per second.
 void add_link_option(OptionTable& table, std::string& text, double& bits_per_second, std::string help);
 /// --buffer SIZE, checked.

@@ -33,22 +33,29 @@ Json whole_json(const train::TrainResult& result) {
   for (const train::EpochResult& epoch : result.epochs) {
     epochs.push_back(epoch_json(epoch));
   }
-  return {{"policy", result.policy},
-          {"world", result.world},
-          {"epochs", std::move(epochs)},
-          {"metric", result.metric},
-          {"val_accuracy", result.evaluated ? Json(result.val_accuracy) : Json()},
-          {"test_accuracy", result.evaluated ? Json(result.test_accuracy) : Json()},
-          {"best_epoch", result.best_epoch ? Json(*result.best_epoch) : Json()},
-          {"best_val_accuracy", result.best_epoch ? Json(result.best_val_accuracy) : Json()},
-          {"stopped_early", result.stopped_early},
-          {"loss_digest", result.loss_digest},
-          {"peak_rss_bytes", result.peak_rss_bytes},
-          {"wire",
-           {{"type", result.wire.type},
-            {"largest_absolute_error", result.wire.largest_absolute},
-            {"largest_relative_error", result.wire.largest_relative},
-            {"root_mean_square_error", result.wire.root_mean_square}}}};
+  Json object = {{"policy", result.policy},
+                 {"world", result.world},
+                 {"epochs", std::move(epochs)},
+                 {"metric", result.metric},
+                 {"val_accuracy", result.evaluated ? Json(result.val_accuracy) : Json()},
+                 {"test_accuracy", result.evaluated ? Json(result.test_accuracy) : Json()},
+                 {"best_epoch", result.best_epoch ? Json(*result.best_epoch) : Json()},
+                 {"best_val_accuracy", result.best_epoch ? Json(result.best_val_accuracy) : Json()},
+                 {"stopped_early", result.stopped_early},
+                 {"loss_digest", result.loss_digest},
+                 {"peak_rss_bytes", result.peak_rss_bytes},
+                 {"wire",
+                  {{"type", result.wire.type},
+                   {"largest_absolute_error", result.wire.largest_absolute},
+                   {"largest_relative_error", result.wire.largest_relative},
+                   {"root_mean_square_error", result.wire.root_mean_square}}}};
+  if (result.steering) {
+    Json& steering = object["agent"];
+    train::for_each_steering_field(*result.steering, [&](const char* name, const auto& field) {
+      train::put_field(steering[name], field);
+    });
+  }
+  return object;
 }
 
 void erase(Json& object, std::initializer_list<const char*> names) {
@@ -81,6 +88,30 @@ Json train_json(const train::TrainResult& result) {
     object.erase("wire");
   }
   return object;
+}
+
+std::string steering_text(const train::SteeringResult& steering) {
+  std::string text = fmt::format(
+      "agent {} ({}, {}): {} windows of {} batches, {} decisions, {} applied, {} refused, {} without an "
+      "answer; live setting changed {} times",
+      steering.agent, steering.actions, steering.mode, steering.windows, steering.window, steering.decisions,
+      steering.applied, steering.rejected, steering.no_answers, steering.changes);
+  if (steering.model_calls > 0) {
+    text += fmt::format(
+        "; {:.1f} % valid replies, {:.3f} s a decision (median)",
+        100 * static_cast<double>(steering.valid_replies) / static_cast<double>(steering.model_calls),
+        steering.latency_p50);
+  }
+  if (steering.wait_seconds > 0) {
+    text += fmt::format("; waited {:.3f} s for decisions", steering.wait_seconds);
+  }
+  if (steering.dropped > 0) {
+    text += fmt::format("; {} windows passed by undecided because steering fell behind", steering.dropped);
+  }
+  if (steering.mismatches > 0) {
+    text += fmt::format("; WRONG: {} windows counted other rows than their replay", steering.mismatches);
+  }
+  return text;
 }
 
 Status write_run_result(const std::filesystem::path& run, const train::TrainResult& result) {
@@ -139,6 +170,12 @@ Result<train::TrainResult> read_run_result(const std::filesystem::path& run) {
     wire.at("largest_relative_error").get_to(result.wire.largest_relative);
     wire.at("root_mean_square_error").get_to(result.wire.root_mean_square);
     object.at("blas").get_to(result.blas);
+    if (object.contains("agent")) {
+      const Json& steering = object.at("agent");
+      train::for_each_steering_field(result.steering.emplace(), [&](const char* name, auto& field) {
+        train::get_field(steering.at(name), field);
+      });
+    }
     return result;
   } catch (const Json::exception& error) {
     return Error{Errc::kInvalidData, fmt::format("{}: {}", path.string(), error.what())};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "rudder/core/result.h"
 #include "rudder/train/options.h"
@@ -15,6 +16,8 @@ namespace rudder::cli {
 [[nodiscard]] Json train_json(const train::TrainResult& result);
 /// Writes RUN/result.json: everything in TrainResult.
 [[nodiscard]] Status write_run_result(const std::filesystem::path& run, const train::TrainResult& result);
+/// What steering did, in a sentence.
+[[nodiscard]] std::string steering_text(const train::SteeringResult& steering);
 /// Reads it back.
 [[nodiscard]] Result<train::TrainResult> read_run_result(const std::filesystem::path& run);
 /// RUN/run.json: the command line, the options with their origin, versions and machine.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rudder/core/files.h"
+#include "rudder/core/log.h"
 #include "rudder/report/table.h"
 #include "rudder/sched/gantt.h"
 #include "rudder/sched/sim_metrics.h"
@@ -58,6 +59,24 @@ class SimCommand : public TraceCommand {
   SimChoice sim_;
 };
 
+/// Jobs that the cluster can never run are a mistake in the trace or in the options more often than not.
+void warn_of_rejected(const sched::Cluster& cluster, const sched::Trace& trace,
+                      const sched::SimResult& result) {
+  constexpr std::size_t kNamed = 5;
+  std::size_t rejected = 0;
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    if (result.jobs[i].rejected && ++rejected <= kNamed) {
+      const sched::JobSpec& job = trace.jobs[i].spec;
+      log_warning(fmt::format(
+          "job '{}' can never run: {} nodes with {} GPUs each, on {} hosts or its tenant's share of them",
+          job.name, job.nodes, job.gpus, cluster.hosts()));
+    }
+  }
+  if (rejected > kNamed) {
+    log_warning(fmt::format("{} jobs more can never run", rejected - kNamed));
+  }
+}
+
 class SchedSim final : public SimCommand {
  public:
   SchedSim() {
@@ -77,6 +96,7 @@ class SchedSim final : public SimCommand {
     RUDDER_ASSIGN(simulated.planner.policy, sched::parse_policy(policy_));
     RUDDER_ASSIGN(simulated.estimates, predictions(predictor_, predictor_.name, trace));
     RUDDER_ASSIGN(const sched::SimResult result, sched::simulate(cluster, trace, simulated));
+    warn_of_rejected(cluster, trace, result);
     const sched::SimMetrics metrics = sched::measure(cluster, trace, result);
     if (!out_.empty()) {
       RUDDER_TRY(write(cluster, trace, result, metrics));

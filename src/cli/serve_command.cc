@@ -4,12 +4,12 @@
 
 #include "rudder/core/machine.h"
 #include "rudder/launch/rank_env.h"
-#include "rudder/train/serve.h"
 
 #include "cli/command.h"
 #include "cli/metrics_option.h"
 #include "cli/run_options.h"
 #include "cli/stop_signal.h"
+#include "cli/trainer.h"
 
 namespace rudder::cli {
 namespace {
@@ -56,7 +56,8 @@ class Serve final : public Command {
         "trainers,\nwhich share one buffer and one fetch of each row.");
   }
 
-  Result<int> run(const Program&) override {
+  Result<int> run(const Program& program) override {
+    RUDDER_ASSIGN(const Trainer* const trainer, find_trainer(program));
     if (serve_.socket.empty()) {
       return Error{Errc::kInvalidArgument, "serve needs --socket PATH"};
     }
@@ -64,7 +65,7 @@ class Serve final : public Command {
     RUDDER_ASSIGN(const train::RankInfo who, rank_info(environment, host_));
     RUDDER_ASSIGN(const std::uint32_t local, launch::local_rank(environment));
     RUDDER_ASSIGN(const std::unique_ptr<metrics::Exporter> exporter, metrics_.start(local, ""));
-    serve_.figures = metrics_.registry();
+    serve_.figures = &metrics_.figures();  // rudder top asks for them at the socket
     RUDDER_ASSIGN(const int stop_event, stop_on_signals());
     nlohmann::ordered_json runs = nlohmann::ordered_json::array();
     const auto on_run = [&](const dataplane::ServedRun& run) {
@@ -72,7 +73,7 @@ class Serve final : public Command {
       say(fmt::format("run of {} steps served: hits {} of {}, fetched {}", run.steps, run.counts.hits,
                       run.counts.requests, run.counts.fetched));
     };
-    RUDDER_TRY(train::serve_host(
+    RUDDER_TRY(trainer->serve_host(
         serve_, who, on_run, [](const std::string& text) { say(text); }, stop_event));
     if (json()) {
       print_json({{"policy", serve_.sharing.policy},

@@ -10,12 +10,12 @@
 #include "rudder/report/progress.h"
 #include "rudder/sim/record.h"
 #include "rudder/train/blas.h"
-#include "rudder/train/trainer.h"
 
 #include "cli/command.h"
 #include "cli/metrics_option.h"
 #include "cli/run_options.h"
 #include "cli/run_result.h"
+#include "cli/trainer.h"
 
 namespace rudder::cli {
 namespace {
@@ -59,6 +59,7 @@ class Train final : public Command {
     options().path(
         "attach", train_.attach,
         "Socket of this host's rudder serve, whose buffer, policy and depth are used instead of own ones");
+    add_steering_options(options(), train_.steering);
     options().integer<std::uint32_t>(
         "evaluate-every", train_.evaluate_every, 0, 1'000'000,
         "Epochs between evaluations on the validation nodes; 0: 1 with --patience, else none before the end");
@@ -88,7 +89,7 @@ class Train final : public Command {
   }
 
   Result<int> run(const Program& program) override {
-    train::select_blas_kernels(program.arguments);  // may start the program again
+    RUDDER_ASSIGN(trainer_, find_trainer(program));
     RUDDER_TRY(check_options());
     RUDDER_ASSIGN(const launch::RankEnvironment environment, launch::rank_from_environment());
     RUDDER_ASSIGN(const train::RankInfo who, find_rank(environment));
@@ -134,7 +135,28 @@ class Train final : public Command {
                    "--trace holds what only the whole structure tells, which --topology owner does not open; "
                    "rudder trace record writes the same trace"};
     }
-    return check_attach();
+    RUDDER_TRY(check_attach());
+    return check_agent();
+  }
+
+  Status check_agent() const {
+    if (train_.steering.agent.empty()) {
+      for (const char* key :
+           {"actions", "steer-window", "steer-mode", "steer-priority", "steer-horizon", "agent-socket",
+            "agent-url", "agent-model", "agent-timeout", "agent-rest", "prompt-language", "memory",
+            "classifier", "knob-policies", "knob-depths", "knob-rates", "knob-slots"}) {
+        if (options().origin(key) != "default") {
+          return Error{Errc::kInvalidArgument, fmt::format("--{} needs --agent DECIDER", key)};
+        }
+      }
+      return {};
+    }
+    if (!train_.attach.empty()) {
+      return Error{Errc::kInvalidArgument,
+                   "--agent steers a buffer of the rank's own; the service's does not go with it (--attach)"};
+    }
+    const Status made = trainer_->check_steering(train_);
+    return made.ok() ? Status() : Status(made.error().in("--agent " + train_.steering.agent));
   }
 
   Result<train::RankInfo> find_rank(const launch::RankEnvironment& environment) const {
@@ -165,7 +187,7 @@ class Train final : public Command {
           epoch.stall_seconds, epoch.hits, epoch.requests, epoch.fetched,
           epoch.val_accuracy ? fmt::format("; validation {:.4f}", *epoch.val_accuracy) : ""));
     };
-    return train::train(train_, who, listener, &stop_requested);
+    return trainer_->train(train_, who, listener, &stop_requested);
   }
 
   Status write_files(const train::TrainResult& result) const {
@@ -184,6 +206,9 @@ class Train final : public Command {
       say(fmt::format("{}best epoch {}, with validation {} {:.4f}",
                       result.stopped_early ? "out of patience; " : "", *result.best_epoch, metric,
                       result.best_val_accuracy));
+    }
+    if (result.steering) {
+      say(steering_text(*result.steering));
     }
     if (!result.checkpoint_failure.empty()) {
       say("rudder: the last checkpoint could not be written: " + result.checkpoint_failure);
@@ -231,6 +256,7 @@ class Train final : public Command {
                             result.accesses, trace_);
   }
 
+  const Trainer* trainer_ = nullptr;
   train::TrainOptions train_;
   std::filesystem::path trace_;
   std::string link_ = "none";

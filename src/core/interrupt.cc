@@ -22,6 +22,8 @@
 #include "rudder/core/out_of_memory.h"
 #include "rudder/core/text.h"
 
+#include "core/last_words.h"
+
 namespace rudder {
 namespace {
 
@@ -64,9 +66,17 @@ extern "C" void pass_on(int signal) {
   ::_exit(code);
 }
 
-/// Given back when nothing else is left, for the last words.
+/// Given back when nothing else is left, for the last steps.
 std::unique_ptr<std::array<char, 1 << 20>> memory_reserve;
 std::terminate_handler previous_terminate = nullptr;
+
+[[noreturn]] void end_for_lack_of(const char* what) {
+  memory_reserve.reset();
+  say_last_words();
+  end_process(fmt::format("out of {} ({} were in use at most)", what,
+                          human_bytes(static_cast<double>(peak_rss_bytes()))),
+              1);
+}
 
 [[noreturn]] void end_without_memory() noexcept {
   try {
@@ -74,10 +84,12 @@ std::terminate_handler previous_terminate = nullptr;
       std::rethrow_exception(thrown);
     }
   } catch (const std::bad_alloc&) {
-    memory_reserve.reset();
-    end_process(fmt::format("out of memory ({} were in use at most)",
-                            human_bytes(static_cast<double>(peak_rss_bytes()))),
-                1);
+    end_for_lack_of("memory");
+  } catch (const std::system_error& error) {  // a thread that could not be made, for one
+    if (error.code() == std::errc::resource_unavailable_try_again ||
+        error.code() == std::errc::not_enough_memory) {
+      end_for_lack_of("memory or threads");
+    }
   } catch (...) {  // the handler before this one says what it was
   }
   previous_terminate();
@@ -125,8 +137,9 @@ void end_cleanly_without_memory() {
 PendingPath::PendingPath(std::filesystem::path path) : path_(std::move(path)) {
   if (!path_.empty()) {
     Pending& all = pending();
+    std::multiset<std::filesystem::path> one = {path_};  // under the lock no memory is asked for
     const std::lock_guard lock(all.mutex);
-    all.paths.insert(path_);
+    all.paths.insert(one.extract(one.begin()));
   }
 }
 

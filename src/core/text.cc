@@ -87,20 +87,6 @@ Result<double> parse_bit_rate(std::string_view text) {
                fmt::format("'{}' is not a link rate; write for example 200Mbit, 1Gbit or none", text)};
 }
 
-std::string printable(std::string_view text) {
-  std::string shown;
-  shown.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F) {
-      shown += fmt::format("\\x{:02x}", byte);
-    } else {
-      shown += c;
-    }
-  }
-  return shown;
-}
-
 namespace {
 
 /// The character that `text` begins with and its length; length 0 when it begins with none (RFC 3629: no
@@ -131,11 +117,36 @@ Character first_character(std::string_view text) {
   return code < kLeast[length] || code > 0x10FFFF || surrogate ? Character{} : Character{code, length};
 }
 
+/// Shows what follows in another order than it is written in.
+bool turns_text(std::uint32_t code) {
+  return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
 bool is_control(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029;
 }
 
 }  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    const std::size_t length = std::max<std::size_t>(next.length, 1);
+    const auto byte = static_cast<unsigned char>(text.front());
+    if (next.length > 1 && turns_text(next.code)) {
+      shown += fmt::format("\\u{:04x}", next.code);
+    } else if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F) {
+      shown += fmt::format("\\x{:02x}", byte);
+    } else {
+      shown += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return shown;
+}
 
 std::string one_line(std::string_view text, std::size_t max_bytes) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";

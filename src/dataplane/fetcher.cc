@@ -19,7 +19,10 @@ constexpr std::size_t kMaxRequestRows = std::size_t{1} << 20;
 
 Fetcher::Fetcher(const graph::PartitionBook& book, const PlaneOptions& options, const PeerNames& names,
                  transport::Transport& transport, Pools& pools)
-    : RequestWindow(options, options.credits, names, transport, pools), book_(book), figures_(options) {}
+    : RequestWindow(options, options.credits, names, transport, pools),
+      book_(book),
+      figures_(options),
+      meter_(options.world) {}
 
 std::optional<Error> Fetcher::check(std::span<const NodeId> ids) const {
   if (ids.front() < 0 || ids.back() >= book_.nodes()) {
@@ -120,6 +123,7 @@ void Fetcher::take(Rank from, WindowTicket& asked, std::size_t piece, const Fram
     std::memcpy(ticket.destination_ + part.first * ticket.row_bytes_, part.block.data(), body_bytes);
   }
   figures_.answered(from, latency, part.rows, body_bytes);
+  meter_.answered(from, latency, part.rows);
   ticket.transfer_ += Transfer{part.rows, body_bytes, body_bytes + part.id_bytes + 2 * kSealedHeaderBytes, 2};
 }
 

@@ -23,6 +23,7 @@
 #include "dataplane/fetch_figures.h"
 #include "dataplane/peer_names.h"
 #include "dataplane/request_window.h"
+#include "dataplane/traffic_meter.h"
 
 namespace rudder::dataplane {
 
@@ -64,6 +65,7 @@ class Fetcher final : public RequestWindow {
                                              std::size_t row_bytes, std::byte* destination,
                                              std::shared_ptr<const void> keep);
   [[nodiscard]] Result<Transfer> wait(Ticket& ticket);
+  [[nodiscard]] const TrafficMeter& meter() const noexcept { return meter_; }
 
  private:
   [[nodiscard]] std::vector<std::vector<Request>> cut(Ticket& ticket, std::span<const NodeId> ids) const;
@@ -76,10 +78,12 @@ class Fetcher final : public RequestWindow {
   void drop(WindowTicket& asked, std::size_t piece) override;
   void load_changed(Rank owner, std::size_t free, std::size_t waiting) noexcept override {
     figures_.queued(owner, free, waiting);
+    meter_.in_flight(owner, options_.credits - free);
   }
 
   const graph::PartitionBook& book_;
   FetchFigures figures_;
+  TrafficMeter meter_;
 };
 
 }  // namespace rudder::dataplane

@@ -50,7 +50,7 @@ Result<std::unique_ptr<HostBuffer>> HostBuffer::create(const graph::PartitionedG
   RUDDER_ASSIGN(auto store, RowStore::create(plane, row_bytes, options.slots, *memory));
   RUDDER_ASSIGN(auto planner, HostPlanner::create(graph, parts, run, options, horizon_of(terms)));
   auto impl = std::make_shared<Impl>(run.steps, terms, BufferFigures(plane.options(), options.slots),
-                                     std::move(memory), std::move(store));
+                                     options.steersman, std::move(memory), std::move(store));
   impl->start(std::move(planner));
   return std::unique_ptr<HostBuffer>(new HostBuffer(std::move(impl)));
 }

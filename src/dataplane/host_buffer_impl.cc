@@ -33,20 +33,20 @@ void HostBuffer::Impl::plan() {
   name_this_thread("rudder-plan");
   cache::Planner& planner = planner_->planner();
   for (std::uint64_t planned = 0; planned < steps_;) {
-    while (planner.wants_input()) {
-      if (merged_ == steps_) {  // only this thread changes it
+    // Only this thread changes merged_.
+    while (planner.wants_input() || (merged_ < steps_ && merged_ <= planned + planner_->ahead())) {
+      if (merged_ == steps_) {
         planner.finish();
-        continue;
-      }
-      auto rows = merge_next();
-      if (!rows) {
+      } else if (!push_next()) {
         return;
       }
-      planner.push(std::move(*rows));
     }
     Fetch fetch;
     fetch.plan = planner.next();
     figures_.planned(planner.residency().size());
+    if (steersman_ != nullptr) {
+      steersman_->planned(fetch.plan, planner);
+    }
     if (!wait_for_turn(fetch.plan)) {
       return;
     }
@@ -60,6 +60,19 @@ void HostBuffer::Impl::plan() {
     in_flight_.push_back(std::move(fetch));
     changed_.notify_all();
   }
+}
+
+/// Gives the planner one more batch; false after a failure.
+bool HostBuffer::Impl::push_next() {
+  auto rows = merge_next();
+  if (!rows) {
+    return false;
+  }
+  if (steersman_ != nullptr) {
+    steersman_->pushed(merged_ - 1, *rows);
+  }
+  planner_->planner().push(std::move(*rows));
+  return true;
 }
 
 bool HostBuffer::Impl::all_offered() const {
@@ -105,12 +118,23 @@ std::uint64_t HostBuffer::Impl::least_asked() const {
 }
 
 bool HostBuffer::Impl::wait_for_turn(const cache::Plan& plan) {
+  const cache::Pace pace = steersman_ == nullptr ? cache::Pace{.depth = terms_.depth} : steersman_->pace();
+  const std::uint64_t reach = std::min(horizon_, pace.depth + 1);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] {
-    const bool near = plan.fill || plan.step + 1 < least_asked() + horizon_;
-    return error_ || (near && started_ - finished_ < horizon_);
+    const bool near = plan.fill || plan.step + 1 < least_asked() + reach;
+    const bool fits =
+        pace.staged_rows == 0 || started_ == finished_ || staged_ + plan.fetch.size() <= pace.staged_rows;
+    return error_ || (near && fits && started_ - finished_ < horizon_);
   });
+  if (pace.bytes_per_second > 0) {
+    // What somebody has asked for is held up by nothing.
+    changed_.wait_until(lock, free_at_, [&] { return error_ || plan.fill || plan.step < least_asked(); });
+    const auto bytes = static_cast<double>(plan.fetch.size() * store_->row_bytes());
+    free_at_ = std::max(free_at_, steady_clock().now()) + from_seconds(bytes / pace.bytes_per_second);
+  }
   ++started_;
+  staged_ += plan.fetch.size();
   figures_.in_flight(started_ - finished_);
   return !error_;
 }
@@ -154,6 +178,7 @@ void HostBuffer::Impl::advance(std::unique_lock<std::mutex>& lock) {
   moved_ += moved.value();
   if (fetch.plan.fill) {
     fill_counts_ = fetch.plan.counts;
+    staged_ -= fetch.plan.fetch.size();
     figures_.in_flight(started_ - ++finished_);
   } else {
     fetch.plan.counts += std::exchange(fill_counts_, {});
@@ -244,6 +269,7 @@ void HostBuffer::Impl::admit_if_released(std::unique_lock<std::mutex>& lock) {
   store_->admit(fetch);
   lock.lock();
   busy_ = false;
+  staged_ -= fetch.plan.fetch.size();
   figures_.in_flight(started_ - ++finished_);
   changed_.notify_all();
 }

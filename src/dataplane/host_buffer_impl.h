@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rudder/cache/planner.h"
+#include "rudder/core/clock.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
 #include "rudder/dataplane/plane.h"
@@ -37,13 +38,15 @@ namespace rudder::dataplane {
 /// Calls of trainer i as in RowSupply. Thread-safe.
 class HostBuffer::Impl {
  public:
-  Impl(std::uint64_t steps, SupplyTerms terms, BufferFigures figures, std::unique_ptr<RowMemory> memory,
-       std::unique_ptr<RowStore> store)
+  /// `steersman` outlives this; null: there is none.
+  Impl(std::uint64_t steps, SupplyTerms terms, BufferFigures figures, cache::Steersman* steersman,
+       std::unique_ptr<RowMemory> memory, std::unique_ptr<RowStore> store)
       : terms_(std::move(terms)),
         steps_(steps),
         horizon_(horizon_of(terms_)),
         trainers_(terms_.parts),
         figures_(figures),
+        steersman_(steersman),
         memory_(std::move(memory)),
         store_(std::move(store)) {}
   ~Impl() {
@@ -84,6 +87,7 @@ class HostBuffer::Impl {
   };
 
   void plan();
+  [[nodiscard]] bool push_next();
   [[nodiscard]] std::optional<std::vector<NodeId>> merge_next();
   [[nodiscard]] bool wait_for_turn(const cache::Plan& plan);
   void advance(std::unique_lock<std::mutex>& lock);
@@ -105,6 +109,7 @@ class HostBuffer::Impl {
   std::uint64_t merged_ = 0;    ///< batches taken from all trainers
   std::uint64_t started_ = 0;   ///< plans asked for, the fill included
   std::uint64_t finished_ = 0;  ///< plans admitted, the fill included
+  std::uint64_t staged_ = 0;    ///< rows of plans asked for and not admitted
   std::deque<Fetch> in_flight_;
   std::optional<Fetch> current_;  ///< its rows are in place
   std::size_t counted_by_ = 0;    ///< the trainer that gets the counts of `current_`
@@ -112,7 +117,9 @@ class HostBuffer::Impl {
   cache::Counts fill_counts_;
   Transfer moved_;  ///< for `current_`, with what the fill moved in the first batch
   std::optional<Error> error_;
-  BufferFigures figures_;  ///< planned() is the planning thread's
+  BufferFigures figures_;              ///< planned() is the planning thread's
+  cache::Steersman* const steersman_;  ///< the planning thread's, as is the next one
+  TimePoint free_at_{};                ///< when the pace lets rows of the next batch move ahead of need
 
   const std::unique_ptr<RowMemory> memory_;
   const std::unique_ptr<RowStore> store_;

@@ -29,13 +29,14 @@ class HostPlanner {
   HostPlanner& operator=(const HostPlanner&) = delete;
 
   [[nodiscard]] cache::Planner& planner() noexcept { return *planner_; }
+  /// Batches that the buffer's steersman wants to be known beyond each one that is planned.
+  [[nodiscard]] std::uint32_t ahead() const noexcept { return ahead_; }
 
  private:
   HostPlanner() = default;
-  std::vector<NodeId> halo_;
-  std::vector<std::uint32_t> halo_degrees_;
-  std::vector<float> vip_;
-  std::unique_ptr<cache::Planner> planner_;  ///< looks at these
+  std::unique_ptr<cache::Planner> planner_;
+  std::uint32_t ahead_ = 0;
+  std::shared_ptr<const cache::PolicyContext> context_;  ///< whose spans the planner's policy looks at
 };
 
 }  // namespace rudder::dataplane

@@ -2,7 +2,6 @@
 #include "rudder/dataplane/host_service.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <numeric>
@@ -21,17 +20,13 @@
 
 #include "dataplane/host_buffer.h"
 #include "dataplane/local_socket.h"
+#include "dataplane/reception.h"
 #include "dataplane/served_trainer.h"
 #include "dataplane/service_figures.h"
 #include "dataplane/service_wire.h"
 
 namespace rudder::dataplane {
 namespace {
-
-/// Who connects and says nothing holds up others for this long at most.
-constexpr Duration kApplicationPatience = std::chrono::seconds(2);
-
-enum class Event : std::uint8_t { kConnection, kWoken, kTimeout };
 
 template <class T>
 Status differ(const char* what, const T& theirs, const T& ours) {
@@ -62,14 +57,19 @@ Status check_same_run(const RunShape& theirs, const RunShape& ours) {
 
 class HostService::Impl {
  public:
-  Impl(const graph::PartitionedGraph& graph, Plane& plane, ServiceOptions options, LocalListener listener,
-       Descriptor wake)
+  Impl(const graph::PartitionedGraph& graph, Plane& plane, ServiceOptions options, Descriptor wake)
       : graph_(graph),
         plane_(plane),
         options_(std::move(options)),
         figures_(plane.options(), options_.first_part, options_.parts),
-        listener_(std::move(listener)),
         wake_(std::move(wake)) {}
+
+  /// Once, before all other calls.
+  [[nodiscard]] Status open_reception(LocalListener listener) {
+    RUDDER_ASSIGN(reception_,
+                  Reception::open(std::move(listener), plane_.options().figures, [this] { wake(); }));
+    return {};
+  }
 
   [[nodiscard]] Result<ServedRun> serve_run() {
     RUDDER_ASSIGN(std::vector<Applicant> applicants, gather_trainers());
@@ -101,10 +101,9 @@ class HostService::Impl {
     static_cast<void>(!::write(wake_.get(), &one, sizeof(one)));
   }
 
-  [[nodiscard]] Event wait(const std::optional<Deadline>& deadline) const;
-  [[nodiscard]] Result<Applicant> accept();
+  void wait(const std::optional<Deadline>& deadline) const;
   [[nodiscard]] Status check(const Applicant& applicant, const std::vector<Applicant>& others) const;
-  void admit_or_refuse(std::vector<Applicant>& applicants);
+  void admit_or_refuse(Result<Applicant> arrival, std::vector<Applicant>& applicants);
   [[nodiscard]] Result<std::vector<Applicant>> gather_trainers();
   void let_go(std::vector<Applicant>& applicants, const Error& why);
   [[nodiscard]] Result<std::unique_ptr<HostBuffer>> make_buffer(const RunShape& run);
@@ -112,58 +111,30 @@ class HostService::Impl {
   [[nodiscard]] Result<ServedRun> serve(std::vector<Applicant> applicants, const RunShape& run,
                                         HostBuffer& buffer);
   void collect_ended(Trainers& trainers, ServedRun& total);
-  void refuse_latecomer();
+  void refuse_latecomers();
 
   const graph::PartitionedGraph& graph_;
   Plane& plane_;
   const ServiceOptions options_;
   ServiceFigures figures_;
-  LocalListener listener_;
   Descriptor wake_;
   std::atomic<bool> stopping_{false};
+  std::unique_ptr<Reception> reception_;  ///< wakes
 };
 
-Event HostService::Impl::wait(const std::optional<Deadline>& deadline) const {
-  for (;;) {
-    std::array<pollfd, 2> events = {pollfd{wake_.get(), POLLIN, 0}, pollfd{listener_.get(), POLLIN, 0}};
-    int timeout = -1;
-    if (deadline) {
-      const Duration left = deadline->at() - steady_clock().now();
-      timeout = static_cast<int>(
-          std::clamp<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), 0, 1'000'000));
-    }
-    const int ready = ::poll(events.data(), events.size(), timeout);
-    if (ready > 0 && events[0].revents != 0) {
-      std::uint64_t count = 0;
-      static_cast<void>(!::read(wake_.get(), &count, sizeof(count)));
-      return Event::kWoken;
-    }
-    if (ready > 0) {
-      return Event::kConnection;
-    }
-    if (ready == 0 && deadline && deadline->passed()) {
-      return Event::kTimeout;
-    }
+/// Until somebody calls wake(), or the deadline.
+void HostService::Impl::wait(const std::optional<Deadline>& deadline) const {
+  int timeout = -1;
+  if (deadline) {
+    const Duration left = deadline->at() - steady_clock().now();
+    timeout = static_cast<int>(
+        std::clamp<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), 0, 1'000'000));
   }
-}
-
-/// Takes a connection and hears what it wants.
-Result<Applicant> HostService::Impl::accept() {
-  Applicant applicant;
-  RUDDER_ASSIGN(applicant.control, listener_.accept());
-  RUDDER_ASSIGN(LocalFrame frame,
-                applicant.control.receive(kMaxControlBytes, Deadline::in(kApplicationPatience)));
-  if (frame.type != static_cast<std::uint32_t>(ServiceFrame::kAttach) || !frame.descriptor.valid()) {
-    return Error{Errc::kInvalidData, fmt::format("a frame of type {} instead of an application", frame.type)};
+  pollfd woken{wake_.get(), POLLIN, 0};
+  if (::poll(&woken, 1, timeout) > 0) {
+    std::uint64_t count = 0;
+    static_cast<void>(!::read(wake_.get(), &count, sizeof(count)));
   }
-  auto request = decode_attach(frame.body);
-  if (!request.ok()) {
-    applicant.refuse(request.error());
-    return request.error();
-  }
-  applicant.request = std::move(request).value();
-  applicant.rows = LocalSocket(std::move(frame.descriptor));
-  return applicant;
 }
 
 Status HostService::Impl::check(const Applicant& applicant, const std::vector<Applicant>& others) const {
@@ -186,21 +157,21 @@ Status HostService::Impl::check(const Applicant& applicant, const std::vector<Ap
   return others.empty() ? Status() : check_same_run(request.run, others.front().request.run);
 }
 
-void HostService::Impl::admit_or_refuse(std::vector<Applicant>& applicants) {
-  auto applicant = accept();
-  if (!applicant.ok()) {
-    say("refused: " + applicant.error().message);
+void HostService::Impl::admit_or_refuse(Result<Applicant> arrival, std::vector<Applicant>& applicants) {
+  if (!arrival.ok()) {
+    say("refused: " + arrival.error().message);
     return;
   }
-  const Status fits = check(applicant.value(), applicants);
+  Applicant& applicant = arrival.value();
+  const Status fits = check(applicant, applicants);
   if (!fits.ok()) {
-    say(fmt::format("refused rank {}: {}", applicant.value().request.rank, fits.error().message));
-    applicant.value().refuse(fits.error());
+    say(fmt::format("refused rank {}: {}", applicant.request.rank, fits.error().message));
+    applicant.refuse(fits.error());
     return;
   }
-  say(fmt::format("rank {} attached", applicant.value().request.rank));
-  figures_.attached(applicant.value().request.rank);
-  applicants.push_back(std::move(applicant).value());
+  say(fmt::format("rank {} attached", applicant.request.rank));
+  figures_.attached(applicant.request.rank);
+  applicants.push_back(std::move(applicant));
 }
 
 void HostService::Impl::let_go(std::vector<Applicant>& applicants, const Error& why) {
@@ -215,17 +186,24 @@ void HostService::Impl::let_go(std::vector<Applicant>& applicants, const Error& 
 Result<std::vector<Applicant>> HostService::Impl::gather_trainers() {
   std::vector<Applicant> applicants;
   std::optional<Deadline> deadline;
-  while (applicants.size() < options_.parts) {
-    const Event event = wait(deadline);
+  for (;;) {
+    while (applicants.size() < options_.parts) {
+      auto arrival = reception_->take();
+      if (!arrival) {
+        break;
+      }
+      admit_or_refuse(*std::move(arrival), applicants);
+    }
     if (stopping_.load(std::memory_order_relaxed)) {
       return Error{Errc::kCancelled, "the service was stopped"};
     }
-    if (event == Event::kConnection) {
-      admit_or_refuse(applicants);
-      if (!deadline && !applicants.empty()) {
-        deadline = Deadline::in(options_.deadline);
-      }
-    } else if (event == Event::kTimeout) {
+    if (applicants.size() == options_.parts) {
+      break;
+    }
+    if (!deadline && !applicants.empty()) {
+      deadline = Deadline::in(options_.deadline);
+    }
+    if (deadline && deadline->passed()) {
       const Error late{Errc::kTimeout,
                        fmt::format("only {} of {} trainers attached within {:.1f} s", applicants.size(),
                                    options_.parts, to_seconds(options_.deadline))};
@@ -233,6 +211,7 @@ Result<std::vector<Applicant>> HostService::Impl::gather_trainers() {
       say(late.message);
       deadline.reset();
     }
+    wait(deadline);
   }
   std::ranges::sort(applicants, {}, [](const Applicant& a) { return a.request.rank; });
   return applicants;
@@ -280,10 +259,13 @@ void HostService::Impl::collect_ended(Trainers& trainers, ServedRun& total) {
   });
 }
 
-void HostService::Impl::refuse_latecomer() {
-  auto applicant = accept();
-  if (applicant.ok()) {
-    applicant.value().refuse(Error{Errc::kPeer, "a run of all this host's trainers is under way"});
+void HostService::Impl::refuse_latecomers() {
+  while (auto arrival = reception_->take()) {
+    if (arrival->ok()) {
+      arrival->value().refuse(Error{Errc::kPeer, "a run of all this host's trainers is under way"});
+    } else {
+      say("refused: " + arrival->error().message);
+    }
   }
 }
 
@@ -293,15 +275,16 @@ Result<ServedRun> HostService::Impl::serve(std::vector<Applicant> applicants, co
   total.steps = run.steps;
   Trainers trainers = start(std::move(applicants), run, buffer);
   while (!trainers.empty()) {
-    if (wait(std::nullopt) == Event::kConnection) {
-      refuse_latecomer();
-    }
+    wait(std::nullopt);
     if (stopping_.load(std::memory_order_relaxed)) {
       const Error stopped{Errc::kCancelled, "the service was stopped"};
       buffer.fail(stopped);
       return stopped;  // the trainers' connections are closed, their threads joined
     }
     collect_ended(trainers, total);
+    if (!trainers.empty()) {
+      refuse_latecomers();
+    }
   }
   if (const auto failure = buffer.failure()) {
     return *failure;
@@ -323,8 +306,9 @@ Result<std::unique_ptr<HostService>> HostService::open(const graph::PartitionedG
   if (!wake.valid()) {
     return Error{Errc::kResource, "no event descriptor: " + std::generic_category().message(errno)};
   }
-  return std::unique_ptr<HostService>(new HostService(
-      std::make_unique<Impl>(graph, plane, std::move(options), std::move(listener), std::move(wake))));
+  auto impl = std::make_unique<Impl>(graph, plane, std::move(options), std::move(wake));
+  RUDDER_TRY(impl->open_reception(std::move(listener)));
+  return std::unique_ptr<HostService>(new HostService(std::move(impl)));
 }
 
 Result<ServedRun> HostService::serve_run() {

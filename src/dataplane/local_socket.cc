@@ -23,7 +23,6 @@
 namespace rudder::dataplane {
 namespace {
 
-constexpr std::size_t kHeaderBytes = 16;  // type, a zero, bytes of the body
 /// A body's memory grows with what has arrived, so that a length alone takes none.
 constexpr std::size_t kBodyStep = std::size_t{16} << 20;
 constexpr Duration kRetry = std::chrono::milliseconds(20);
@@ -91,7 +90,29 @@ void take_descriptors(msghdr& message, Descriptor* descriptor) {
   }
 }
 
+/// Type, a zero, bytes of the body.
+std::array<std::byte, kLocalHeaderBytes> header_of(std::uint32_t type, std::span<const std::byte> body) {
+  std::array<std::byte, kLocalHeaderBytes> header{};
+  const std::uint64_t size = body.size();
+  std::memcpy(header.data(), &type, sizeof(type));
+  std::memcpy(header.data() + 8, &size, sizeof(size));
+  return header;
+}
+
 }  // namespace
+
+LocalFrame PartialFrame::take() {
+  PartialFrame whole;
+  std::swap(whole, *this);
+  return std::move(whole.frame_);
+}
+
+std::vector<std::byte> encode_frame(std::uint32_t type, std::span<const std::byte> body) {
+  const auto header = header_of(type, body);
+  std::vector<std::byte> bytes(header.size() + body.size());
+  std::copy(body.begin(), body.end(), std::copy(header.begin(), header.end(), bytes.begin()));
+  return bytes;
+}
 
 Descriptor::~Descriptor() {
   if (number_ >= 0) {
@@ -159,48 +180,56 @@ Status LocalSocket::send_all(std::span<const std::byte> bytes, int descriptor) {
 }
 
 Status LocalSocket::send(std::uint32_t type, std::span<const std::byte> body, int descriptor) {
-  std::array<std::byte, kHeaderBytes> header{};
-  const std::uint64_t size = body.size();
-  std::memcpy(header.data(), &type, sizeof(type));
-  std::memcpy(header.data() + 8, &size, sizeof(size));
-  RUDDER_TRY(send_all(header, descriptor));
+  RUDDER_TRY(send_all(header_of(type, body), descriptor));
   return send_all(body, -1);
 }
 
-Status LocalSocket::receive_all(std::span<std::byte> bytes, Descriptor* descriptor,
-                                const Deadline* deadline) {
-  while (!bytes.empty()) {
-    if (deadline != nullptr) {
-      pollfd wait{socket_.get(), POLLIN, 0};
-      const int ready = ::poll(&wait, 1, poll_timeout(*deadline));
-      if (ready == 0 && deadline->passed()) {
-        return Error{Errc::kTimeout, "the other side says nothing"};
-      }
-      if (ready <= 0) {
-        continue;
-      }
+/// One read, of the header or of the body.
+Result<LocalSocket::Step> LocalSocket::receive_step(PartialFrame& partial, std::size_t max_body, int flags) {
+  std::span<std::byte> room = std::span(partial.header_).subspan(std::min(partial.have_, kLocalHeaderBytes));
+  const bool in_header = !room.empty();
+  if (!in_header) {
+    const std::size_t have = partial.have_ - kLocalHeaderBytes;
+    std::vector<std::byte>& body = partial.frame_.body;
+    if (have == body.size()) {
+      body.resize(have + std::min(kBodyStep, partial.size_ - have));
     }
-    iovec part{bytes.data(), bytes.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(4 * sizeof(int))> control{};
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t received = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-    if (received < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
-      return Error{Errc::kPeer, "receiving: " + reason(errno)};
-    }
-    take_descriptors(message, descriptor);
-    if (received == 0) {
-      return Error{Errc::kPeer, "the other side has closed the connection"};
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(received));
+    room = std::span(body).subspan(have);
   }
-  return {};
+  iovec part{room.data(), room.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(4 * sizeof(int))> control{};
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t received = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | flags);
+  if (received < 0) {
+    if (errno == EINTR) {
+      return Step::kMore;
+    }
+    if (errno == EAGAIN && (flags & MSG_DONTWAIT) != 0) {
+      return Step::kWouldWait;
+    }
+    return Error{Errc::kPeer, "receiving: " + reason(errno)};
+  }
+  take_descriptors(message, in_header ? &partial.frame_.descriptor : nullptr);
+  if (received == 0) {
+    return Error{Errc::kPeer, "the other side has closed the connection"};
+  }
+  partial.have_ += static_cast<std::size_t>(received);
+  if (in_header && partial.have_ == kLocalHeaderBytes) {
+    std::uint64_t size = 0;
+    std::memcpy(&partial.frame_.type, partial.header_.data(), sizeof(partial.frame_.type));
+    std::memcpy(&size, partial.header_.data() + 8, sizeof(size));
+    if (size > max_body) {
+      return Error{Errc::kInvalidData, fmt::format("a frame of type {} with {} bytes, at most {} are taken",
+                                                   partial.frame_.type, size, max_body)};
+    }
+    partial.size_ = static_cast<std::size_t>(size);
+  }
+  const bool whole = partial.have_ >= kLocalHeaderBytes && partial.have_ - kLocalHeaderBytes == partial.size_;
+  return whole ? Step::kWhole : Step::kMore;
 }
 
 Result<LocalFrame> LocalSocket::receive(std::size_t max_body) {
@@ -208,24 +237,44 @@ Result<LocalFrame> LocalSocket::receive(std::size_t max_body) {
 }
 
 Result<LocalFrame> LocalSocket::receive(std::size_t max_body, Deadline deadline) {
-  const Deadline* const limit = deadline.at() == TimePoint::max() ? nullptr : &deadline;
-  std::array<std::byte, kHeaderBytes> header{};
-  LocalFrame frame;
-  RUDDER_TRY(receive_all(header, &frame.descriptor, limit));
-  std::uint64_t size = 0;
-  std::memcpy(&frame.type, header.data(), sizeof(frame.type));
-  std::memcpy(&size, header.data() + 8, sizeof(size));
-  if (size > max_body) {
-    return Error{Errc::kInvalidData, fmt::format("a frame of type {} with {} bytes, at most {} are taken",
-                                                 frame.type, size, max_body)};
+  const bool limited = deadline.at() != TimePoint::max();
+  PartialFrame partial;
+  for (;;) {
+    if (limited) {
+      pollfd wait{socket_.get(), POLLIN, 0};
+      const int ready = ::poll(&wait, 1, poll_timeout(deadline));
+      if (ready == 0 && deadline.passed()) {
+        return Error{Errc::kTimeout, "the other side says nothing"};
+      }
+      if (ready <= 0) {
+        continue;
+      }
+    }
+    RUDDER_ASSIGN(const Step step, receive_step(partial, max_body, 0));
+    if (step == Step::kWhole) {
+      return partial.take();
+    }
   }
-  for (std::size_t have = 0; have < size;) {
-    const std::size_t step = std::min<std::size_t>(kBodyStep, size - have);
-    frame.body.resize(have + step);
-    RUDDER_TRY(receive_all(std::span(frame.body).subspan(have), nullptr, limit));
-    have += step;
+}
+
+Result<bool> LocalSocket::receive_some(PartialFrame& partial, std::size_t max_body) {
+  for (;;) {
+    RUDDER_ASSIGN(const Step step, receive_step(partial, max_body, MSG_DONTWAIT));
+    if (step != Step::kMore) {
+      return step == Step::kWhole;
+    }
   }
-  return frame;
+}
+
+Result<std::size_t> LocalSocket::send_some(std::span<const std::byte> bytes) {
+  const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0) {
+    if (errno == EAGAIN || errno == EINTR) {
+      return std::size_t{0};
+    }
+    return Error{Errc::kPeer, "sending: " + reason(errno)};
+  }
+  return static_cast<std::size_t>(sent);
 }
 
 void LocalSocket::limit_sends(Duration patience) noexcept {

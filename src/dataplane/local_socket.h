@@ -2,6 +2,7 @@
 // Frames and descriptors between processes of one user on one machine.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -42,6 +43,26 @@ struct LocalFrame {
   Descriptor descriptor;
 };
 
+/// Bytes before the body of a frame.
+inline constexpr std::size_t kLocalHeaderBytes = 16;
+
+/// A frame of which some bytes have arrived.
+class PartialFrame {
+ public:
+  /// The whole frame; the next one begins.
+  [[nodiscard]] LocalFrame take();
+
+ private:
+  friend class LocalSocket;
+  std::array<std::byte, kLocalHeaderBytes> header_{};
+  std::size_t have_ = 0;  ///< bytes, of the header and then of the body
+  std::size_t size_ = 0;  ///< of the body, once the header is there
+  LocalFrame frame_;
+};
+
+/// A frame as it is sent.
+[[nodiscard]] std::vector<std::byte> encode_frame(std::uint32_t type, std::span<const std::byte> body);
+
 /// A connected stream socket. One thread may send while another receives.
 class LocalSocket {
  public:
@@ -61,6 +82,10 @@ class LocalSocket {
   /// the other side is gone, kInvalidData when a frame is larger.
   [[nodiscard]] Result<LocalFrame> receive(std::size_t max_body);
   [[nodiscard]] Result<LocalFrame> receive(std::size_t max_body, Deadline deadline);
+  /// What has arrived of the next frame, without waiting; true when that is all of it. Errors as receive().
+  [[nodiscard]] Result<bool> receive_some(PartialFrame& partial, std::size_t max_body);
+  /// Sends what the other side's buffer takes now; the number of bytes.
+  [[nodiscard]] Result<std::size_t> send_some(std::span<const std::byte> bytes);
   /// From here on a send fails when the other side reads nothing for so long.
   void limit_sends(Duration patience) noexcept;
   /// Ends waits of both sides, now and later. Any thread.
@@ -70,8 +95,8 @@ class LocalSocket {
 
  private:
   [[nodiscard]] Status send_all(std::span<const std::byte> bytes, int descriptor);
-  [[nodiscard]] Status receive_all(std::span<std::byte> bytes, Descriptor* descriptor,
-                                   const Deadline* deadline);
+  enum class Step : std::uint8_t { kWhole, kMore, kWouldWait };
+  [[nodiscard]] Result<Step> receive_step(PartialFrame& partial, std::size_t max_body, int flags);
 
   Descriptor socket_;
 };

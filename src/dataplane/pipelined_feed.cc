@@ -57,6 +57,7 @@ void PipelinedFeed::now(std::string& what, const char* text) {
 }
 
 void PipelinedFeed::show_ready() noexcept {
+  ready_count_.store(static_cast<std::uint32_t>(ready_.size()), std::memory_order_relaxed);
   if (ready_gauge_ != nullptr) {
     ready_gauge_->set(static_cast<double>(ready_.size()));
   }

@@ -358,6 +358,9 @@ void Plane::cancel(const Error& error) {
 transport::TransportCounters Plane::counters() const {
   return impl_->counters();
 }
+double Plane::traffic(std::span<OwnerTraffic> owners) const noexcept {
+  return impl_->fetcher().meter().read(owners);
+}
 DType Plane::wire_type() const noexcept {
   return impl_->wire_type();
 }

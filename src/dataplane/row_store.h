@@ -65,6 +65,7 @@ class RowStore {
   /// Makes waits return kCancelled.
   void stop() { pulls_.stop(); }
 
+  [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
   [[nodiscard]] const std::shared_ptr<RowBlock>& slots() const noexcept { return slots_; }
 
  private:

@@ -9,24 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "dataplane/fixed_ints.h"
 #include "dataplane/leb128.h"
 
 namespace rudder::dataplane {
 namespace {
-
-void put_int(std::uint64_t value, std::size_t bytes, std::vector<std::byte>& out) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    out.push_back(static_cast<std::byte>(value >> (8 * i)));
-  }
-}
-
-std::uint64_t get_int(std::span<const std::byte> bytes) noexcept {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  }
-  return value;
-}
 
 /// Small numbers for small differences of either sign. |difference| < 2^62.
 std::uint64_t fold_sign(std::int64_t difference) noexcept {
@@ -85,8 +72,8 @@ Status check_distinct(std::span<const std::uint32_t> counts, std::span<const Nod
 
 void encode_ask(const sample::HopRule& rule, NodeId base, std::span<const NodeId> ids,
                 std::vector<std::byte>& out) {
-  put_int(rule.stream, 8, out);
-  put_int(static_cast<std::uint32_t>(rule.fanout), 4, out);
+  put_int(out, rule.stream, 8);
+  put_int(out, static_cast<std::uint32_t>(rule.fanout), 4);
   encode_ids(base, ids, out);
 }
 

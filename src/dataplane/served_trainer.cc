@@ -20,6 +20,12 @@ std::uint32_t number(ServiceFrame frame) {
 
 }  // namespace
 
+void Applicant::arm_last_words() {
+  last_words = LastWords(
+      control.get(), encode_frame(number(ServiceFrame::kFailed),
+                                  encode_failure({Errc::kResource, "the service has run out of memory"})));
+}
+
 void Applicant::refuse(const Error& error) {
   static_cast<void>(control.send(number(ServiceFrame::kFailed), encode_failure(error)));
 }

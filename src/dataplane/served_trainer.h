@@ -14,6 +14,7 @@
 
 #include "rudder/cache/planner.h"
 #include "rudder/core/ids.h"
+#include "rudder/core/out_of_memory.h"
 #include "rudder/core/result.h"
 #include "rudder/dataplane/row_supply.h"
 #include "rudder/graph/partition.h"
@@ -30,7 +31,10 @@ struct Applicant {
   LocalSocket control;
   LocalSocket rows;
   AttachRequest request;
+  LastWords last_words;  ///< to it, goes before its socket
 
+  /// From here on it is told when the program runs out of memory.
+  void arm_last_words();
   /// Tells it why it is refused, as far as it listens.
   void refuse(const Error& error);
 };

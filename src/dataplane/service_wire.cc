@@ -252,6 +252,27 @@ Result<RowsNotice> decode_rows(std::span<const std::byte> body, std::size_t rows
   return notice;
 }
 
+std::vector<std::byte> encode_figures(const FiguresNotice& notice) {
+  std::vector<std::byte> out;
+  std::byte* const at =
+      put_words(out, std::array{static_cast<std::uint64_t>(notice.at.count())}, notice.page.size());
+  std::memcpy(at, notice.page.data(), notice.page.size());
+  return out;
+}
+
+Result<FiguresNotice> decode_figures(std::span<const std::byte> body) {
+  if (body.size() < sizeof(std::uint64_t)) {
+    return malformed("figures", "size");
+  }
+  const std::uint64_t at = get_words<1>(body)[0];
+  if (at > static_cast<std::uint64_t>(Duration::max().count())) {
+    return malformed("figures", "time");
+  }
+  const auto page = body.subspan(sizeof(std::uint64_t));
+  return FiguresNotice{Duration(static_cast<std::int64_t>(at)),
+                       {reinterpret_cast<const char*>(page.data()), page.size()}};
+}
+
 void encode_offer(std::span<const NodeId> rows, std::vector<std::byte>& out) {
   put_words(out, std::array{std::uint64_t{rows.size()}}, 0);
   encode_ids(0, rows, out);

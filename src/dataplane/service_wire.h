@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames between a host's service and its trainers, version 1: two sockets a trainer. On the first the
 // trainer attaches, asks and releases, and the service answers; on the second, whose end comes with the
-// attach frame, the trainer offers its batches' rows, so that these wait without holding up the rest.
+// attach frame, the trainer offers its batches' rows, so that these wait without holding up the rest. And
+// between a service and who watches it, on one socket: each watch frame is answered by figures or a failure.
 // Decoders take hostile bytes.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "rudder/cache/planner.h"
+#include "rudder/core/clock.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
 #include "rudder/dataplane/row_supply.h"
@@ -30,10 +32,15 @@ enum class ServiceFrame : std::uint32_t {
   kAsk = 7,      ///< trainer, without a body
   kRelease = 8,  ///< trainer, without a body
   kOffer = 9,    ///< trainer, on the second socket: count and encoded ids
+  kWatch = 10,   ///< watcher, without a body
+  kFigures = 11  ///< service: FiguresNotice
 };
 
 /// Longest frame without rows.
 inline constexpr std::size_t kMaxControlBytes = std::size_t{64} << 10;
+
+/// Longest frame of figures.
+inline constexpr std::size_t kMaxFiguresBytes = std::size_t{64} << 20;
 
 /// What a trainer is and what it will run.
 struct AttachRequest {
@@ -73,6 +80,15 @@ void encode_rows(const RowsNotice& notice, std::vector<std::byte>& out);
 [[nodiscard]] Result<RowsNotice> decode_rows(std::span<const std::byte> body, std::size_t rows);
 /// Bytes of a kRows frame with that many rows.
 [[nodiscard]] std::size_t rows_bytes(std::size_t rows) noexcept;
+
+/// What a service shows of itself.
+struct FiguresNotice {
+  Duration at{};     ///< on a clock of the service that only grows
+  std::string page;  ///< Registry::text()
+};
+[[nodiscard]] std::vector<std::byte> encode_figures(const FiguresNotice& notice);
+/// The page may hold anything.
+[[nodiscard]] Result<FiguresNotice> decode_figures(std::span<const std::byte> body);
 
 /// Replaces `out`.
 void encode_offer(std::span<const NodeId> rows, std::vector<std::byte>& out);

@@ -10,18 +10,13 @@
 
 #include "rudder/core/check.h"
 
+#include "dataplane/fixed_ints.h"
 #include "dataplane/leb128.h"
 
 namespace rudder::dataplane {
 namespace {
 
 constexpr std::size_t kMaxString = 255;
-
-void put_int(std::vector<std::byte>& out, std::uint64_t value, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    out.push_back(static_cast<std::byte>(value >> (8 * i)));
-  }
-}
 
 void put_text(std::vector<std::byte>& out, std::string_view text) {
   for (const char c : text) {
@@ -33,14 +28,6 @@ void put_string(std::vector<std::byte>& out, std::string_view text) {
   const std::string_view cut = text.substr(0, kMaxString);
   put_int(out, cut.size(), 1);
   put_text(out, cut);
-}
-
-std::uint64_t get_int(std::span<const std::byte> bytes) noexcept {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  }
-  return value;
 }
 
 /// Takes fields from the front; after a field that does not fit, everything reads as zero and ok() is false.

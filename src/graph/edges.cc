@@ -8,12 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "graph/at.h"
+
 namespace rudder::graph {
 namespace {
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 Status check_ids(NodeId nodes, const EdgeList& edges) {
   if (nodes < 0) {

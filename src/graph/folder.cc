@@ -2,6 +2,8 @@
 #include "graph/folder.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -12,16 +14,13 @@
 
 #include "rudder/core/files.h"
 
+#include "graph/invalid.h"
 #include "graph/json_text.h"
 
 namespace rudder::graph {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Error invalid(const std::string& where, std::string_view what) {
-  return {Errc::kInvalidData, fmt::format("{}: {}", where, what)};
-}
 
 /// Reads the members of one JSON object; the first problem stays.
 class Members {
@@ -141,6 +140,9 @@ Result<MetaFile> read_meta(const std::filesystem::path& path) {
     return invalid(where, fmt::format("dtype '{}'; f32, f16 and bf16 are known", dtype.substr(0, 60)));
   }
   meta.dtype = *type;
+  if (constexpr std::int64_t kMost = std::int64_t{1} << 24; meta.classes > kMost) {
+    return invalid(where, fmt::format("{} classes; at most {} can be told apart", meta.classes, kMost));
+  }
   RUDDER_TRY(read_origin(json, meta.origin, where));
   return file;
 }
@@ -206,6 +208,24 @@ Status open_labels(const std::filesystem::path& path, std::string_view stated_in
                                fmt::join(shape, ", ")));
   }
   label_rows = {reinterpret_cast<const std::uint8_t*>(array.bytes().data()), array.bytes().size()};
+  return {};
+}
+
+Status check_finite(DType dtype, std::span<const std::byte> rows, std::size_t columns, NodeId first,
+                    const std::string& where) {
+  constexpr std::size_t kChunk = 4096;
+  std::array<float, kChunk> values;
+  const std::size_t count = rows.size() / size_of(dtype);
+  for (std::size_t begin = 0; begin < count; begin += kChunk) {
+    const std::span<float> chunk(values.data(), std::min(kChunk, count - begin));
+    widen_to_f32(dtype, rows.data() + begin * size_of(dtype), chunk.size(), chunk.data());
+    const auto found = std::ranges::find_if_not(chunk, [](float value) { return std::isfinite(value); });
+    if (found != chunk.end()) {
+      const std::size_t at = begin + static_cast<std::size_t>(found - chunk.begin());
+      return invalid(where, fmt::format("feature {} of node {} is {}, not a finite number", at % columns,
+                                        first + static_cast<NodeId>(at / columns), *found));
+    }
+  }
   return {};
 }
 

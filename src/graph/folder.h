@@ -65,6 +65,10 @@ class NewFolder {
                                  std::span<const std::int64_t>& labels,
                                  std::span<const std::uint8_t>& label_rows);
 
+/// Checks that all features of some nodes, `columns` a node from node `first` on, are finite numbers.
+[[nodiscard]] Status check_finite(DType dtype, std::span<const std::byte> rows, std::size_t columns,
+                                  NodeId first, const std::string& where);
+
 /// Checks that every value is 0 or 1; `classes` a node.
 [[nodiscard]] Status check_label_rows(std::span<const std::uint8_t> label_rows, std::size_t classes,
                                       const std::string& where);

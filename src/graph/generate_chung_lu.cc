@@ -15,7 +15,7 @@
 namespace rudder::graph {
 namespace {
 
-constexpr std::uint64_t kEdgeStream = 0x63686c75;
+constexpr std::uint64_t kChungLuEdges = 0x63686c75;
 
 /// Draws from a discrete distribution in O(1): Walker's alias table in Vose's form.
 class AliasTable {
@@ -89,7 +89,7 @@ Result<GraphData> chung_lu_graph(const GeneratorOptions& options) {
     const AliasTable table(power_law_weights(options.nodes, options.exponent, 2 * options.edge_factor));
     const std::vector<NodeId> ids = scrambled_ids(options.nodes, options.seed);
     for (std::size_t i = 0; i < edges.source.size(); ++i) {
-      CounterRng random({options.seed, kEdgeStream, i});
+      CounterRng random({options.seed, kChungLuEdges, i});
       edges.source[i] = ids[table.draw(random)];
       edges.target[i] = ids[table.draw(random)];
     }

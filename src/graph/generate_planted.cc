@@ -15,7 +15,7 @@
 namespace rudder::graph {
 namespace {
 
-constexpr std::uint64_t kEdgeStream = 0x706c616e;
+constexpr std::uint64_t kPlantedEdges = 0x706c616e;
 constexpr std::uint64_t kMeanStream = 0x6d65616e;
 constexpr std::uint64_t kClassStream = 0x636c6173;
 
@@ -106,7 +106,7 @@ Result<GraphData> planted_graph(const GeneratorOptions& options) {
   edges.source.resize(static_cast<std::size_t>(count));
   edges.target.resize(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < edges.source.size(); ++i) {
-    CounterRng random({options.seed, kEdgeStream, i});
+    CounterRng random({options.seed, kPlantedEdges, i});
     const std::uint64_t place = random.below(communities.nodes);
     edges.source[i] = ids[place];
     edges.target[i] = ids[communities.partner(place, options.mixing, random)];

@@ -12,7 +12,7 @@
 namespace rudder::graph {
 namespace {
 
-constexpr std::uint64_t kEdgeStream = 0x726d6174;
+constexpr std::uint64_t kRmatEdges = 0x726d6174;
 constexpr int kMaxScale = 30;
 
 /// Upper ends of the quadrants a, a+b and a+b+c as fractions of 2^32.
@@ -51,7 +51,7 @@ Result<GraphData> rmat_graph(const GeneratorOptions& options) {
   edges.target.resize(static_cast<std::size_t>(count));
   {
     const std::vector<NodeId> ids = scrambled_ids(nodes, options.seed);
-    const std::uint64_t key = stream_key({options.seed, kEdgeStream});
+    const std::uint64_t key = stream_key({options.seed, kRmatEdges});
     for (std::size_t i = 0; i < edges.source.size(); ++i) {
       const auto [row, column] = draw_edge(options.scale, CounterRng(key ^ mix64(i)));
       edges.source[i] = ids[row];

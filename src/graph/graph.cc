@@ -2,8 +2,6 @@
 #include "rudder/graph/graph.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -14,6 +12,7 @@
 #include "rudder/core/files.h"
 
 #include "graph/folder.h"
+#include "graph/invalid.h"
 
 namespace rudder::graph {
 namespace {
@@ -33,28 +32,6 @@ struct Contents {
   std::span<const NodeId> train, val, test;
   std::span<const std::int64_t> original_ids;
 };
-
-Error invalid(const std::string& where, std::string_view what) {
-  return {Errc::kInvalidData, fmt::format("{}: {}", where, what)};
-}
-
-/// A single NaN would make every loss that it reaches NaN.
-Status check_finite(const GraphData& data, const std::string& where) {
-  constexpr std::size_t kChunk = 4096;
-  std::array<float, kChunk> values;
-  const std::size_t count = data.rows.size() / size_of(data.dtype);
-  for (std::size_t begin = 0; begin < count; begin += kChunk) {
-    const std::size_t length = std::min(kChunk, count - begin);
-    widen_to_f32(data.dtype, data.rows.data() + begin * size_of(data.dtype), length, values.data());
-    const auto found = std::find_if_not(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(length),
-                                        [](float value) { return std::isfinite(value); });
-    if (const auto at = static_cast<std::size_t>(found - values.begin()); at < length) {
-      return invalid(where, fmt::format("feature {} of node {} is {}, not a finite number",
-                                        (begin + at) % data.features, (begin + at) / data.features, *found));
-    }
-  }
-  return {};
-}
 
 Status check_labels(const Contents& contents, std::size_t nodes, const std::string& where) {
   if (contents.classes < 0) {
@@ -192,7 +169,7 @@ Status write_graph(const std::filesystem::path& directory, const GraphData& data
   contents.test = data.test;
   contents.original_ids = data.original_ids;
   RUDDER_TRY(check_contents(contents, where));
-  RUDDER_TRY(check_finite(data, where));
+  RUDDER_TRY(check_finite(data.dtype, data.rows, data.features, 0, where));
   RUDDER_ASSIGN(const std::string text, meta_text(data, max_degree_of(contents.topology), where));
   RUDDER_ASSIGN(NewFolder folder, NewFolder::create(directory));
   RUDDER_TRY(write_npy(directory / "indptr.npy", data.indptr));
@@ -254,6 +231,11 @@ Result<Graph> Graph::open(const std::filesystem::path& directory) {
                    fmt::format("max_degree is {}, but the structure has {}", meta.max_degree, actual));
   }
   return graph;
+}
+
+Status check_features(const Graph& graph) {
+  return check_finite(graph.meta().dtype, graph.features(), graph.meta().features, 0,
+                      (graph.directory() / "features.npy").string());
 }
 
 }  // namespace rudder::graph

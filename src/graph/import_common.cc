@@ -20,10 +20,6 @@ std::size_t memory_limit_of(const ImportOptions& options) {
   return options.memory_limit != 0 ? options.memory_limit : available_memory_bytes() / 2;
 }
 
-Error invalid(const std::string& where, std::string_view what) {
-  return {Errc::kInvalidData, fmt::format("{}: {}", where, what)};
-}
-
 Error over_limit(const std::string& where, std::string_view what, std::size_t limit) {
   return {Errc::kResource, fmt::format("{}: {} would take more than the {} allowed", where, what,
                                        human_bytes(static_cast<double>(limit)))};

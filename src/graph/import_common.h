@@ -15,13 +15,12 @@
 #include "rudder/graph/importers.h"
 #include "rudder/graph/npy.h"
 
+#include "graph/invalid.h"
+
 namespace rudder::graph {
 
 /// `options.memory_limit`, or half of the memory available now.
 [[nodiscard]] std::size_t memory_limit_of(const ImportOptions& options);
-
-/// kInvalidData "WHERE: WHAT".
-[[nodiscard]] Error invalid(const std::string& where, std::string_view what);
 
 /// kResource: `what` needs more than the limit.
 [[nodiscard]] Error over_limit(const std::string& where, std::string_view what, std::size_t limit);

@@ -11,15 +11,12 @@
 #include "rudder/graph/npy.h"
 #include "rudder/graph/partition.h"
 
+#include "graph/at.h"
 #include "graph/folder.h"
 #include "graph/partition_folder.h"
 
 namespace rudder::graph {
 namespace {
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Writes the arrays of a graph folder in original ids.
 class Exporter {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/partition_folder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -16,8 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "rudder-partition";
-constexpr std::uint64_t kVersion = 2;
-constexpr std::uint64_t kOldestVersion = 1;  // without part_digests
+constexpr std::uint64_t kVersion = 3;
+constexpr std::uint64_t kOldestVersion = 1;
 constexpr NodeId kMaxNode = NodeId{1} << 56;
 
 std::string shown(const Json& value) {
@@ -148,7 +149,7 @@ std::string partition_json_text(const PartitionFile& file) {
   report["halo"] = file.report.halo;
   Json json = Json::object();
   json["format"] = kFormat;
-  json["version"] = kVersion;
+  json["version"] = file.part_digests.empty() ? 1 : file.row_digests.empty() ? 2 : kVersion;
   json["tool"] = "rudder partition";
   json["parts"] = file.offsets.size() - 1;
   json["method"] = file.method;
@@ -158,7 +159,12 @@ std::string partition_json_text(const PartitionFile& file) {
   json["graph_digest"] = file.graph_digest;
   json["structure_digest"] = file.structure_digest;
   json["source_digest"] = file.source_digest;
-  json["part_digests"] = file.part_digests;
+  if (!file.part_digests.empty()) {
+    json["part_digests"] = file.part_digests;
+  }
+  if (!file.row_digests.empty()) {
+    json["row_digests"] = file.row_digests;
+  }
   json["report"] = std::move(report);
   return json.dump(2) + "\n";
 }
@@ -191,15 +197,22 @@ Result<PartitionFile> parse_partition_json(const std::string& text, const std::s
   if (version > 1) {
     file.part_digests = reader.digests("part_digests");
   }
+  if (version > 2) {
+    file.row_digests = reader.digests("row_digests");
+  }
   if (reader.status().ok() && (parts == 0 || parts > kMaxParts)) {
     reader.fail(fmt::format("'parts' is {}, outside [1, {}]", parts, kMaxParts));
   }
   if (reader.status().ok() && file.offsets.size() != parts + 1) {
     reader.fail(fmt::format("'offsets' has {} entries for {} parts", file.offsets.size(), parts));
   }
-  if (reader.status().ok() && version > 1 && file.part_digests.size() != parts) {
-    reader.fail(fmt::format("'part_digests' has {} entries for {} parts", file.part_digests.size(), parts));
-  }
+  const auto check_one_a_part = [&](std::uint64_t since, const char* key, std::size_t entries) {
+    if (reader.status().ok() && version >= since && entries != parts) {
+      reader.fail(fmt::format("'{}' has {} entries for {} parts", key, entries, parts));
+    }
+  };
+  check_one_a_part(2, "part_digests", file.part_digests.size());
+  check_one_a_part(3, "row_digests", file.row_digests.size());
   if (reader.status().ok() && !partition_method_from_name(file.method)) {
     reader.fail(fmt::format("'method' is '{}', which is unknown", file.method.substr(0, 60)));
   }
@@ -218,6 +231,18 @@ void hash_shapes(const GraphMeta& meta, Sha256& hash) {
 std::string text_digest(std::string_view text) {
   Sha256 hash;
   hash.update(std::as_bytes(std::span(text)));
+  return hash.hex();
+}
+
+std::string rows_digest(std::size_t rows, const RowBytes& features, const RowBytes& labels) {
+  constexpr std::size_t kSampled = 1024;
+  Sha256 hash;
+  const std::size_t sampled = std::min(rows, kSampled);
+  for (std::size_t i = 0; i < sampled; ++i) {
+    const std::size_t row = i * (rows / sampled);
+    hash.update(features(row));
+    hash.update(labels(row));
+  }
   return hash.hex();
 }
 

@@ -18,6 +18,7 @@
 #include "rudder/core/interrupt.h"
 #include "rudder/core/rng.h"
 
+#include "graph/at.h"
 #include "graph/partition_methods.h"
 
 static_assert(sizeof(idx_t) == sizeof(std::int32_t), "Debian builds METIS with 32-bit indices");
@@ -26,10 +27,6 @@ namespace rudder::graph {
 namespace {
 
 constexpr std::int64_t kMaxIndex = std::numeric_limits<std::int32_t>::max();
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Visiting targets in ascending order must meet each node's (ascending) neighbours in turn. O(edges).
 bool is_symmetric(const CscView& csc) {

@@ -14,20 +14,14 @@
 #include "rudder/core/sha256.h"
 #include "rudder/graph/partition.h"
 
+#include "graph/at.h"
 #include "graph/folder.h"
+#include "graph/invalid.h"
 #include "graph/json_text.h"
 #include "graph/partition_folder.h"
 
 namespace rudder::graph {
 namespace {
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-Error invalid(const std::string& where, const std::string& what) {
-  return {Errc::kInvalidData, where + ": " + what};
-}
 
 /// Every id once; ascending inside each part.
 Status check_original_ids(std::span<const NodeId> original, const PartitionBook& book,
@@ -173,6 +167,7 @@ Status PartitionedGraph::open_description(PartitionFile& file) {
   RUDDER_ASSIGN(file, parse_partition_json(text, where));
   digest_ = text_digest(text);
   graph_digest_ = file.graph_digest;
+  row_digests_ = file.row_digests;
   auto book = PartitionBook::create(file.offsets);
   if (!book.ok()) {
     return book.error().in(where);
@@ -301,7 +296,29 @@ Result<Part> PartitionedGraph::open_part(PartId p, FeatureMemory memory) const {
                      fmt::format("label {} of row {} is outside [-1, {})", label, i, meta_.classes));
     }
   }
+  RUDDER_TRY(check_rows(part));
   return part;
+}
+
+Status PartitionedGraph::check_rows(const Part& part) const {
+  if (row_digests_.empty()) {
+    return {};
+  }
+  const auto classes = at(meta_.classes);
+  const std::string actual = rows_digest(
+      at(part.size()),
+      [&](std::size_t row) { return part.features().subspan(row * row_bytes(), row_bytes()); },
+      [&](std::size_t row) {
+        return meta_.multi_label ? std::as_bytes(part.label_rows().subspan(row * classes, classes))
+                                 : std::as_bytes(part.labels().subspan(row, 1));
+      });
+  if (actual != row_digests_[part.id()]) {
+    return invalid(
+        part_directory(directory_, part.id()).string(),
+        fmt::format("features or labels are not those that {} was written with: of another graph, or damaged",
+                    kPartitionJson));
+  }
+  return {};
 }
 
 std::vector<NodeId> halo_of(const CscSlice& part, NodeId nodes) {

@@ -14,6 +14,7 @@
 #include "rudder/graph/npy.h"
 #include "rudder/graph/partition.h"
 
+#include "graph/at.h"
 #include "graph/folder.h"
 #include "graph/partition_folder.h"
 
@@ -21,10 +22,6 @@ namespace rudder::graph {
 namespace {
 
 using Progress = std::function<void(double, std::string_view)>;
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& values) {
@@ -105,6 +102,7 @@ class PartitionWriter {
     for (const auto& hash : part_hashes_) {
       file.part_digests.push_back(hash->hex());
     }
+    file.row_digests = std::move(row_digests_);
     file.report.parts = book.parts();
     file.report.empty_parts = static_cast<PartId>(std::ranges::count(nodes_, 0));
     file.report.edge_cut = crossing_ / 2;
@@ -200,6 +198,8 @@ class PartitionWriter {
     std::vector<std::int64_t> source_ids;
     for (NodeId v = ids_.book.begin(p); v < ids_.book.end(p); ++v) {
       const NodeId original = ids_.original[at(v)];
+      RUDDER_TRY(check_finite(graph_.meta().dtype, graph_.row(original), graph_.meta().features, original,
+                              (graph_.directory() / "features.npy").string()));
       RUDDER_TRY(features.write(graph_.row(original)));
       if (graph_.meta().multi_label) {
         const auto row = graph_.label_row(original);
@@ -212,6 +212,13 @@ class PartitionWriter {
       }
     }
     RUDDER_TRY(features.commit());
+    const auto original = [&](std::size_t row) { return ids_.original[at(ids_.book.begin(p)) + row]; };
+    row_digests_.push_back(rows_digest(
+        at(ids_.book.size(p)), [&](std::size_t row) { return graph_.row(original(row)); },
+        [&](std::size_t row) {
+          return graph_.meta().multi_label ? std::as_bytes(graph_.label_row(original(row)))
+                                           : std::as_bytes(std::span(labels).subspan(row, 1));
+        }));
     if (!graph_.original_ids().empty()) {
       RUDDER_TRY(write_npy(directory / "source_ids.npy", source_ids));
     }
@@ -244,6 +251,7 @@ class PartitionWriter {
   const Progress& progress_;
   Sha256 hash_;
   std::vector<std::unique_ptr<Sha256>> part_hashes_;
+  std::vector<std::string> row_digests_;
   EdgeIndex crossing_ = 0;
   std::vector<PartId> halo_mark_;  ///< the last part that counted this node in its halo
   std::vector<NodeId> halo_;

@@ -59,6 +59,13 @@ constexpr std::string_view kDefaultDict = "collections.defaultdict";
 constexpr std::string_view kList = "__builtin__.list";
 constexpr std::string_view kCsrMatrix = "scipy.sparse.csr.csr_matrix";
 
+struct Renamed {
+  std::string_view now, before;
+};
+/// Since NumPy 2 and SciPy 1.8.
+constexpr std::array<Renamed, 2> kRenamed = {
+    {{"numpy._core.multiarray._reconstruct", kReconstruct}, {"scipy.sparse._csr.csr_matrix", kCsrMatrix}}};
+
 }  // namespace
 
 class PickleMachine {
@@ -239,8 +246,12 @@ class PickleMachine {
     if (end == std::string_view::npos) {
       return fail("ends in the middle of a name");
     }
-    const std::string name = fmt::format("{}.{}", text_.substr(position_, middle - position_),
-                                         text_.substr(middle + 1, end - middle - 1));
+    std::string name = fmt::format("{}.{}", text_.substr(position_, middle - position_),
+                                   text_.substr(middle + 1, end - middle - 1));
+    const auto* renamed = std::ranges::find(kRenamed, name, &Renamed::now);
+    if (renamed != kRenamed.end()) {
+      name = renamed->before;
+    }
     constexpr std::array<std::string_view, 6> kKnown = {kReconstruct, kNdarray, kDtype,
                                                         kDefaultDict, kList,    kCsrMatrix};
     const auto* known = std::find(kKnown.begin(), kKnown.end(), name);

@@ -19,20 +19,47 @@
 #include "rudder/core/text.h"
 #include "rudder/launch/process.h"
 
+#include "launch/child.h"
+
 namespace rudder::launch {
 namespace {
 
 constexpr std::string_view kPrefix = "rud";  // names of namespaces: rud PID letter number
 
-/// Runs one iproute2 command; its arguments are separated by spaces.
-Result<std::string> run(std::string_view line) {
+std::vector<std::string> arguments_of(std::string_view line) {
   std::vector<std::string> words;
   for (std::size_t start = 0; start < line.size();) {
     const std::size_t end = std::min(line.find(' ', start), line.size());
     words.emplace_back(line.substr(start, end - start));
     start = end + 1;
   }
-  return run_and_capture(words, from_seconds(10));
+  return words;
+}
+
+/// Runs a short command to its end, also while supervise() runs.
+Status run_at_once(const std::vector<std::string>& arguments) {
+  Command command;
+  command.name = arguments[0];
+  command.arguments = arguments;
+  RUDDER_ASSIGN(Child child, Child::start(command));
+  std::string said;
+  const auto hear = [&](Stream, std::string_view line) { said = line; };
+  while (!child.reap()) {
+    std::vector<pollfd> outputs;
+    child.add_to(outputs);
+    ::poll(outputs.data(), outputs.size(), 10);
+    child.drain(hear);
+  }
+  child.drain(hear);
+  return child.exit().failed()
+             ? Status(Error{Errc::kInternal, fmt::format("'{}' failed: {}; {}", fmt::join(arguments, " "),
+                                                         child.exit().describe(), said)})
+             : Status();
+}
+
+/// Runs one iproute2 command; its arguments are separated by spaces.
+Result<std::string> run(std::string_view line) {
+  return run_and_capture(arguments_of(line), from_seconds(10));
 }
 
 /// The process id in a name that this program made ("rud1234h0"), or nothing.
@@ -79,13 +106,10 @@ std::string port_name(std::size_t host) {
   return fmt::format("port{}", host);
 }
 
-/// Shapes what leaves `interface`. The burst holds 2 ms of traffic, at least 16 KiB (tbf needs some packets).
-Status shape(const std::string& space, const std::string& interface, double bits_per_second) {
-  const auto burst = static_cast<std::int64_t>(std::max(16384.0, bits_per_second / 8 * 0.002));
-  const auto rate = static_cast<std::int64_t>(std::llround(bits_per_second));
-  RUDDER_TRY(run(fmt::format("tc -n {} qdisc add dev {} root tbf rate {}bit burst {} latency 100ms", space,
-                             interface, rate, burst)));
-  return {};
+/// The longest train of packets that leaves a link at once: 2 ms of traffic, at least 16 KiB (tbf needs some
+/// packets).
+std::int64_t burst_of(double bits_per_second) {
+  return static_cast<std::int64_t>(std::max(16384.0, bits_per_second / 8 * 0.002));
 }
 
 }  // namespace
@@ -131,12 +155,32 @@ Result<std::unique_ptr<VirtualNetwork>> VirtualNetwork::create(std::size_t hosts
     RUDDER_TRY(run(fmt::format("ip -n {} addr add {}/24 dev eth0", space, host.address)));
     RUDDER_TRY(run(fmt::format("ip -n {} link set eth0 up", space)));
     RUDDER_TRY(run(fmt::format("ip -n {} link set lo up", space)));
-    if (bits_per_second > 0) {
-      RUDDER_TRY(shape(space, "eth0", bits_per_second));
-      RUDDER_TRY(shape(hub, port, bits_per_second));
-    }
+  }
+  if (bits_per_second > 0) {
+    RUDDER_TRY(network->shape("add", bits_per_second));
   }
   return network;
+}
+
+Status VirtualNetwork::set_rate(double bits_per_second) {
+  return shape("change", bits_per_second);
+}
+
+Status VirtualNetwork::shape(std::string_view verb, double bits_per_second) {
+  // Packets are cut to fit the burst when they are queued, not when they leave: with a smaller burst, longer
+  // ones that are in the queue would stay there, and everything behind them.
+  burst_ = std::max(burst_, burst_of(bits_per_second));
+  const std::string terms = fmt::format("root tbf rate {}bit burst {} latency 100ms",
+                                        static_cast<std::int64_t>(std::llround(bits_per_second)), burst_);
+  const auto apply = [&](const std::string& space, const std::string& interface) {
+    return run_at_once(
+        arguments_of(fmt::format("tc -n {} qdisc {} dev {} {}", space, verb, interface, terms)));
+  };
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    RUDDER_TRY(apply(hosts_[i].network_namespace, hosts_[i].interface));
+    RUDDER_TRY(apply(switch_, port_name(i)));
+  }
+  return {};
 }
 
 VirtualNetwork::~VirtualNetwork() {

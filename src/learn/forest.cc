@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "learn/json_member.h"
+
 namespace rudder::learn {
 namespace {
 
@@ -40,12 +42,6 @@ bool all_numbers(const Json& array) {
     }
   }
   return true;
-}
-
-const Json& at(const Json& json, const char* key) {
-  static const Json kNothing;
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && found != json.end() ? *found : kNothing;
 }
 
 /// The four arrays of a tree, under the names that its writer gave them.

@@ -10,6 +10,7 @@
 
 #include "rudder/learn/model.h"
 
+#include "learn/json_member.h"
 #include "learn/model_parts.h"
 
 namespace rudder::learn {
@@ -23,12 +24,6 @@ constexpr std::size_t kMostOutputs = 4096;  ///< of a layer
 
 Error bad(const std::string& what) {
   return {Errc::kInvalidData, what};
-}
-
-const Json& at(const Json& json, const char* key) {
-  static const Json kNothing;
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && found != json.end() ? *found : kNothing;
 }
 
 Result<std::uint64_t> whole(const Json& json, const char* key, std::uint64_t low, std::uint64_t high) {

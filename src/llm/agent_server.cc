@@ -41,10 +41,6 @@ constexpr Duration kRequestTime =
     std::chrono::seconds(10);  // to send a request; to take each part of a reply
 constexpr Duration kRetry = std::chrono::milliseconds(100);  // when descriptors ran out
 
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
-
 void raise_event(const Descriptor& event) {
   const std::uint64_t one = 1;
   static_cast<void>(!::write(event.get(), &one, sizeof one));  // an eventfd takes more than anybody writes
@@ -53,7 +49,7 @@ void raise_event(const Descriptor& event) {
 Result<Descriptor> new_event() {
   Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event.valid()) {
-    return Error{Errc::kResource, "no event descriptor: " + reason(errno)};
+    return Error{Errc::kResource, "no event descriptor: " + std::generic_category().message(errno)};
   }
   return event;
 }
@@ -87,7 +83,7 @@ class Listener {
     }
     client = Descriptor(::accept4(port_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client.valid()) {
-      return Error{Errc::kResource, "accepting a connection: " + reason(errno)};
+      return Error{Errc::kResource, "accepting a connection: " + std::generic_category().message(errno)};
     }
     return client;
   }
@@ -106,7 +102,8 @@ class Listener {
     if (!port_.valid() || ::bind(port_.get(), generic, size) != 0 ||
         ::listen(port_.get(), static_cast<int>(kMaxConnections)) != 0 ||
         ::getsockname(port_.get(), generic, &size) != 0) {
-      return Error{Errc::kIo, fmt::format("127.0.0.1 port {}: {}", port, reason(errno))};
+      return Error{Errc::kIo,
+                   fmt::format("127.0.0.1 port {}: {}", port, std::generic_category().message(errno))};
     }
     address_ = fmt::format("http://127.0.0.1:{}", ntohs(address.sin_port));
     return {};
@@ -195,7 +192,12 @@ class AgentServer::Impl {
     }
     Connection& connection = connections_.emplace_back();
     connection.socket = std::move(client).value();
-    connection.thread = std::thread([this, &connection] { serve(connection); });
+    try {
+      connection.thread = std::thread([this, &connection] { serve(connection); });
+    } catch (const std::system_error& error) {
+      log_warning(fmt::format("agent: no thread for a connection: {}", error.what()));
+      connections_.pop_back();
+    }
   }
 
   void serve(Connection& connection) {

@@ -14,13 +14,14 @@
 #include <fmt/format.h>
 #include <llama.h>
 
-#include "rudder/core/machine.h"
 #include "rudder/core/rng.h"
 #include "rudder/llm/embedded.h"
 
 #include "llm/call_end.h"
 #include "llm/choose.h"
+#include "llm/forced_text.h"
 #include "llm/grammar_limits.h"
+#include "llm/last_words.h"
 #include "llm/llama_library.h"
 #include "llm/llama_text.h"
 #include "llm/prefix_slots.h"
@@ -73,8 +74,7 @@ class EmbeddedModel final : public Model {
         slots_(options.jobs, kChunk) {}
 
   Status start() {
-    const std::uint32_t threads =
-        options_.threads != 0 ? options_.threads : static_cast<std::uint32_t>(this_machine().cores);
+    const std::uint32_t threads = std::max(options_.threads, 1U);
     auto context = make_llama_context(
         *model_, {.tokens = options_.context, .slots = options_.jobs, .chunk = kChunk, .threads = threads},
         &EmbeddedModel::must_end, this);
@@ -87,7 +87,7 @@ class EmbeddedModel final : public Model {
       return Error{Errc::kResource, fmt::format("{}: {} threads cannot be started", name_, threads)};
     }
     llama_attach_threadpool(context_.get(), threads_.get(), threads_.get());
-    return {};
+    return try_out();
   }
 
   Result<ChatReply> complete(const ChatRequest& request) override {
@@ -113,6 +113,25 @@ class EmbeddedModel final : public Model {
   [[nodiscard]] std::string name() const override { return name_; }
 
  private:
+  /// Computes one token, any: models that cannot are found at the start and not at the first call.
+  Status try_out() {
+    deadline_ = TimePoint::max();
+    const std::int32_t token = 0;
+    RUDDER_TRY(compute(0, 0, std::span(&token, 1), true));
+    read_logits();
+    llama_memory_clear(llama_get_memory(context_.get()), true);
+    return std::isfinite(log_sum_exp(logits_)) ? Status() : Status(no_numbers());
+  }
+
+  void read_logits() {
+    const float* const raw = llama_get_logits_ith(context_.get(), -1);
+    logits_.assign(raw, raw + llama_vocab_n_tokens(&text_.vocabulary()));
+  }
+
+  [[nodiscard]] Error no_numbers() const {
+    return {Errc::kInvalidData, name_ + ": computes no numbers; the file may be damaged"};
+  }
+
   static bool must_end(void* self) {
     const auto* const model = static_cast<const EmbeddedModel*>(self);
     return model->stopped_.load(std::memory_order_relaxed) || steady_clock().now() >= model->deadline_;
@@ -215,20 +234,35 @@ class EmbeddedModel final : public Model {
 
   Status generate(const ChatRequest& request, llama_sampler* grammar, std::size_t slot, ChatReply& reply) {
     CounterRng rng{request.seed};
-    for (std::size_t position = reply.prompt_tokens; reply.reply_tokens < request.max_tokens; ++position) {
-      RUDDER_ASSIGN(const Step step, next(grammar, request.temperature, rng.unit()));
-      if (text_.is_end(step.draw.token)) {
-        break;
+    std::size_t position = reply.prompt_tokens;
+    while (reply.reply_tokens < request.max_tokens) {
+      std::vector<std::int32_t> tokens;
+      if (grammar != nullptr) {
+        tokens = forced_.tokens(*grammar);
+        tokens.resize(
+            std::min({tokens.size(), kChunk, std::size_t{request.max_tokens - reply.reply_tokens}}));
       }
-      add(step, reply);
+      if (tokens.empty()) {
+        RUDDER_ASSIGN(const Step step, next(grammar, request.temperature, rng.unit()));
+        if (text_.is_end(step.draw.token)) {
+          break;
+        }
+        add(step, reply);
+        tokens.push_back(step.draw.token);
+      } else {
+        add_forced(tokens, reply);
+      }
       if (reply.text.size() > kMaxReplyBytes) {
         return Error{Errc::kInvalidData, fmt::format("{}: a reply above {} bytes", name_, kMaxReplyBytes)};
       }
-      if (grammar != nullptr) {
-        llama_sampler_accept(grammar, step.draw.token);
+      for (const std::int32_t token : tokens) {
+        if (grammar != nullptr) {
+          llama_sampler_accept(grammar, token);
+        }
       }
       if (reply.reply_tokens < request.max_tokens) {
-        RUDDER_TRY(compute(slot, position, std::span(&step.draw.token, 1), true));
+        RUDDER_TRY(compute(slot, position, tokens, true));
+        position += tokens.size();
       }
     }
     return {};
@@ -240,12 +274,10 @@ class EmbeddedModel final : public Model {
   };
 
   Result<Step> next(llama_sampler* grammar, double temperature, double unit) {
-    const auto words = static_cast<std::size_t>(llama_vocab_n_tokens(&text_.vocabulary()));
-    const float* const raw = llama_get_logits_ith(context_.get(), -1);
-    logits_.assign(raw, raw + words);
+    read_logits();
     const double before = log_sum_exp(logits_);
     if (!std::isfinite(before)) {
-      return Error{Errc::kInternal, name_ + ": computes no numbers; the file may be damaged"};
+      return no_numbers();
     }
     if (grammar != nullptr) {
       constrain(*grammar, before);
@@ -272,10 +304,20 @@ class EmbeddedModel final : public Model {
     ++reply.reply_tokens;
   }
 
+  void add_forced(const std::vector<std::int32_t>& tokens, ChatReply& reply) const {
+    for (const std::int32_t token : tokens) {
+      const std::string text = text_.text_of(token);
+      reply.text += text;
+      reply.tokens.push_back({.text = text, .choices = {{text, 1}}, .allowed = 1});
+      ++reply.reply_tokens;
+    }
+  }
+
   EmbeddedOptions options_;
   std::string name_;
   LlamaModel model_;
   LlamaText text_;
+  ForcedText forced_{text_};
   LlamaThreads threads_;
   LlamaContext context_;
 
@@ -321,10 +363,15 @@ void EmbeddedModel::constrain(llama_sampler& grammar, double before) {
 }  // namespace
 
 Result<std::unique_ptr<Model>> open_embedded(const EmbeddedOptions& options) {
-  RUDDER_ASSIGN(LlamaModel loaded, load_llama(options.file));
-  auto model = std::make_unique<EmbeddedModel>(options, std::move(loaded));
-  RUDDER_TRY(model->start());
-  return std::unique_ptr<Model>(std::move(model));
+  const LastWords words(options.file.string() + ": llama.cpp crashes on this file");
+  try {
+    RUDDER_ASSIGN(LlamaModel loaded, load_llama(options.file));
+    auto model = std::make_unique<EmbeddedModel>(options, std::move(loaded));
+    RUDDER_TRY(model->start());
+    return std::unique_ptr<Model>(std::move(model));
+  } catch (const std::exception& error) {
+    return Error{Errc::kInternal, fmt::format("{}: llama.cpp: {}", options.file.string(), error.what())};
+  }
 }
 
 }  // namespace rudder::llm

@@ -126,4 +126,9 @@ Result<std::unique_ptr<Model>> open_endpoint(const EndpointOptions& options) {
   return std::unique_ptr<Model>(std::make_unique<HttpModel>(options, std::move(endpoint), std::move(stop)));
 }
 
+Result<std::unique_ptr<Model>> open_endpoint(const std::string& url, const std::string& model) {
+  RUDDER_ASSIGN(const Endpoint endpoint, parse_model_endpoint(url));
+  return open_endpoint({.url = url, .model = model, .api_key = api_key_from_environment(endpoint)});
+}
+
 }  // namespace rudder::llm

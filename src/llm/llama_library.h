@@ -26,7 +26,7 @@ using LlamaContext = std::unique_ptr<llama_context, LlamaDeleter>;
 using LlamaSampler = std::unique_ptr<llama_sampler, LlamaDeleter>;
 using LlamaThreads = std::unique_ptr<ggml_threadpool, LlamaDeleter>;
 
-/// Whatever the file holds, this returns, or ends the process with a line that names the file.
+/// llama.cpp checks much of what the file holds, and aborts the process on some of it.
 [[nodiscard]] Result<LlamaModel> load_llama(const std::filesystem::path& file);
 
 struct ContextShape {

@@ -81,27 +81,42 @@ std::string LlamaText::rendered(const std::vector<Message>& chat) const {
   return text + "assistant:";
 }
 
-Result<std::vector<std::int32_t>> LlamaText::tokens_of(const std::vector<Message>& chat) const {
-  const std::string text = rendered(chat);
-  if (text.size() > std::size_t{std::numeric_limits<std::int32_t>::max()} / 2) {
-    return Error{Errc::kInvalidArgument, fmt::format("{}: a chat of {} bytes", name_, text.size())};
-  }
+/// `special`: with the model's first token, and control texts are control tokens. Empty on failure.
+std::vector<std::int32_t> LlamaText::tokenized(const std::string& text, bool special) const {
   const auto bytes = static_cast<std::int32_t>(text.size());
   std::vector<std::int32_t> tokens(text.size() + 8);  // hardly ever more tokens than bytes
   const auto tokenize = [&] {
     return llama_tokenize(vocab_, text.data(), bytes, tokens.data(), static_cast<std::int32_t>(tokens.size()),
-                          true, true);
+                          special, special);
   };
   int count = tokenize();
   if (count < 0 && count != std::numeric_limits<std::int32_t>::min()) {
     tokens.resize(static_cast<std::size_t>(-count));
     count = tokenize();
   }
-  if (count <= 0) {
+  tokens.resize(static_cast<std::size_t>(std::max(count, 0)));
+  return tokens;
+}
+
+Result<std::vector<std::int32_t>> LlamaText::tokens_of(const std::vector<Message>& chat) const {
+  const std::string text = rendered(chat);
+  if (text.size() > std::size_t{std::numeric_limits<std::int32_t>::max()} / 2) {
+    return Error{Errc::kInvalidArgument, fmt::format("{}: a chat of {} bytes", name_, text.size())};
+  }
+  std::vector<std::int32_t> tokens = tokenized(text, true);
+  if (tokens.empty()) {
     return Error{Errc::kInvalidArgument, fmt::format("{}: the chat has no tokens", name_)};
   }
-  tokens.resize(static_cast<std::size_t>(count));
   return tokens;
+}
+
+std::vector<std::int32_t> LlamaText::tokens_of(const std::string& piece) const {
+  std::vector<std::int32_t> tokens = tokenized(piece, false);
+  std::string whole;
+  for (const std::int32_t token : tokens) {
+    whole += text_of(token);
+  }
+  return whole == piece ? tokens : std::vector<std::int32_t>();
 }
 
 std::string LlamaText::text_of(std::int32_t token) const {

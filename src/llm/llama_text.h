@@ -22,6 +22,8 @@ class LlamaText {
   /// The chat in the form of the model's own template, ready for the assistant's words; in a plain form where
   /// it has none that is known. Contents cannot pass for control tokens.
   [[nodiscard]] Result<std::vector<std::int32_t>> tokens_of(const std::vector<Message>& chat) const;
+  /// A piece of a reply as the model would have written it; nothing when its tokens would not add up to it.
+  [[nodiscard]] std::vector<std::int32_t> tokens_of(const std::string& piece) const;
   [[nodiscard]] std::string text_of(std::int32_t token) const;
   /// The model has finished.
   [[nodiscard]] bool is_end(std::int32_t token) const;
@@ -30,6 +32,7 @@ class LlamaText {
  private:
   [[nodiscard]] std::string rendered(const std::vector<Message>& chat) const;
   [[nodiscard]] std::string harmless(std::string text) const;
+  [[nodiscard]] std::vector<std::int32_t> tokenized(const std::string& text, bool special) const;
 
   std::string name_;
   const llama_vocab* vocab_;

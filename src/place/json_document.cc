@@ -2,6 +2,8 @@
 #include "place/json_document.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
@@ -137,12 +139,46 @@ class Builder final : public nlohmann::json_sax<json> {
   bool skip_next_ = false;
 };
 
+/// Characters of a text; `line` is where the one read last stands, for events tell no places.
+class Reading {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  Reading(const char* at, std::size_t& line) : at_(at), line_(&line) {}
+  reference operator*() const { return *at_; }
+  Reading& operator++() {
+    *line_ += *at_ == '\n' ? 1U : 0U;
+    ++at_;
+    return *this;
+  }
+  Reading operator++(int) {
+    const Reading before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const Reading& a, const Reading& b) { return a.at_ == b.at_; }
+
+ private:
+  const char* at_;
+  std::size_t* line_;
+};
+
 }  // namespace
 
 Result<json> parse_json(const std::string& where, std::string_view text, const JsonFilter& filter) {
   Builder builder(filter);
-  if (!json::sax_parse(text.begin(), text.end(), &builder)) {
-    return Error{Errc::kInvalidData, fmt::format("{}: {}", where, builder.problem())};
+  std::size_t line = 1;
+  const Reading begin(text.data(), line);
+  const Reading end(text.data() + text.size(), line);
+  if (!json::sax_parse(begin, end, &builder)) {
+    const std::string& problem = builder.problem();
+    return Error{Errc::kInvalidData, problem.find("at line ") != std::string::npos
+                                         ? fmt::format("{}: {}", where, problem)
+                                         : fmt::format("{}: line {}: {}", where, line, problem)};
   }
   return builder.take();
 }

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "rudder/core/files.h"
 #include "rudder/core/ids.h"
+#include "rudder/core/text.h"
 #include "rudder/place/hostlist.h"
 #include "rudder/place/topology_files.h"
 
@@ -19,12 +21,57 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxFile = std::size_t{1} << 30;
+/// Slurm's base states and flags (slurm/slurm.h, node_state_string). In what Slurm writes, one that is not
+/// named here is a later version's and counts as down; in what people write it is a mistake.
+struct KnownState {
+  std::string_view name;
+  HostState state;
+};
+constexpr std::array<KnownState, 37> kStates = {{
+    {"IDLE", HostState::kFree},
+    {"CLOUD", HostState::kFree},
+    {"DYNAMIC_NORM", HostState::kFree},
+    {"ALLOCATED", HostState::kBusy},
+    {"ALLOC", HostState::kBusy},
+    {"MIXED", HostState::kBusy},
+    {"MIX", HostState::kBusy},
+    {"COMPLETING", HostState::kBusy},
+    {"COMP", HostState::kBusy},
+    {"PLANNED", HostState::kBusy},
+    {"RESERVED", HostState::kBusy},
+    {"RESV", HostState::kBusy},
+    {"BLOCKED", HostState::kBusy},
+    {"DOWN", HostState::kDown},
+    {"DRAIN", HostState::kDown},
+    {"DRAINED", HostState::kDown},
+    {"DRAINING", HostState::kDown},
+    {"DRNG", HostState::kDown},
+    {"FAIL", HostState::kDown},
+    {"FAILING", HostState::kDown},
+    {"ERROR", HostState::kDown},
+    {"FUTURE", HostState::kDown},
+    {"INVAL", HostState::kDown},
+    {"UNKNOWN", HostState::kDown},
+    {"UNK", HostState::kDown},
+    {"MAINT", HostState::kDown},
+    {"REBOOT", HostState::kDown},
+    {"REBOOT_ISSUED", HostState::kDown},
+    {"REBOOT_REQUESTED", HostState::kDown},
+    {"POWERED_DOWN", HostState::kDown},
+    {"POWERING_DOWN", HostState::kDown},
+    {"POWERING_UP", HostState::kDown},
+    {"POWER_DOWN", HostState::kDown},
+    {"POWER_UP", HostState::kDown},
+    {"POWER_DRAIN", HostState::kDown},
+    {"NOT_RESPONDING", HostState::kDown},
+    {"NO_RESPOND", HostState::kDown},
+}};
 
-/// Slurm's base states and flags (slurm/slurm.h, node_state_string); what is not named here is down.
-constexpr std::array<std::string_view, 3> kFree = {"IDLE", "CLOUD", "DYNAMIC_NORM"};
-constexpr std::array<std::string_view, 10> kBusy = {"ALLOCATED", "ALLOC",   "MIXED",    "MIX",  "COMPLETING",
-                                                    "COMP",      "PLANNED", "RESERVED", "RESV", "BLOCKED"};
+const KnownState* find_state(std::string_view name) {
+  const auto* const found =
+      std::find_if(kStates.begin(), kStates.end(), [&](const KnownState& each) { return each.name == name; });
+  return found == kStates.end() ? nullptr : found;
+}
 
 std::string upper(std::string_view text) {
   std::string result(text);
@@ -34,32 +81,39 @@ std::string upper(std::string_view text) {
 }
 
 /// One word of a state; suffixes of sinfo's text form: "-" planned, others (not responding, powered down or
-/// going, rebooting, in maintenance) down.
-HostState state_of(std::string_view word) {
+/// going, rebooting, in maintenance) down. A name that is none goes to `unknown`.
+HostState state_of(std::string_view word, std::string& unknown) {
   const std::string name = upper(word.substr(0, word.find_last_not_of("*~#!%$@^-+") + 1));
   const std::string_view suffix = word.substr(std::min(word.size(), name.size()));
-  const auto in = [&](const auto& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  HostState state = in(kFree) ? HostState::kFree : in(kBusy) ? HostState::kBusy : HostState::kDown;
+  const KnownState* const known = find_state(name);
+  HostState state = known == nullptr ? HostState::kDown : known->state;
+  if (known == nullptr && unknown.empty()) {
+    unknown = name;
+  }
   if (!suffix.empty()) {
     state = std::max(state, suffix == "-" || suffix == "+" ? HostState::kBusy : HostState::kDown);
   }
   return state;
 }
 
-/// "IDLE+DRAIN" of scontrol's text form, "idle" and "idle*" of sinfo's.
-HostState state_of_words(std::string_view text) {
+/// "IDLE+DRAIN" of scontrol's text form, "idle" and "idle*" of sinfo's; `unknown`: the first name that is
+/// none.
+HostState state_of_words(std::string_view text, std::string& unknown) {
   HostState worst = HostState::kFree;
   while (true) {
     const std::size_t plus = text.find('+');
     const bool split = plus != std::string_view::npos && plus + 1 < text.size();
-    worst = std::max(worst, state_of(text.substr(0, split ? plus : text.size())));
+    worst = std::max(worst, state_of(text.substr(0, split ? plus : text.size()), unknown));
     if (!split) {
       return worst;
     }
     text.remove_prefix(plus + 1);
   }
+}
+
+HostState state_of_words(std::string_view text) {
+  std::string unknown;  // a later version's: down
+  return state_of_words(text, unknown);
 }
 
 /// A state member: text, or a list of texts (base state and flags). Worst wins.
@@ -146,12 +200,22 @@ class StateReader {
       if (!line.empty()) {
         return fail(place, fmt::format("expected HOSTS [STATE]: '{}'", line.substr(0, 80)));
       }
+      std::string unknown;
+      const HostState said = state.empty() ? HostState::kFree : state_of_words(state, unknown);
+      if (!unknown.empty()) {
+        std::vector<std::string_view> names;
+        std::transform(kStates.begin(), kStates.end(), std::back_inserter(names),
+                       [](const KnownState& each) { return each.name; });
+        const std::string near = nearest_name(unknown, names);
+        return fail(place, fmt::format("'{}' is no state of a node{}", unknown.substr(0, 80),
+                                       near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+      }
       Result<std::vector<std::string>> names = expand_hostlist(hosts, kMaxHosts);
       if (!names) {
         return fail(place, names.error().message);
       }
       for (const std::string& name : *names) {
-        RUDDER_TRY(add(name, state.empty() ? HostState::kFree : state_of_words(state), place));
+        RUDDER_TRY(add(name, said, place));
       }
     }
     return {};
@@ -232,7 +296,7 @@ Result<std::vector<NamedState>> parse_states(const std::string& where, std::stri
 }
 
 Result<std::vector<NamedState>> read_states(const std::filesystem::path& path) {
-  RUDDER_ASSIGN(const std::string text, read_text(path, kMaxFile));
+  RUDDER_ASSIGN(const std::string text, read_text(path, kMaxFileBytes));
   return parse_states(path.string(), text);
 }
 

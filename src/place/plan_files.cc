@@ -18,7 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using nlohmann::json;
 
-constexpr std::size_t kMaxFile = std::size_t{1} << 30;
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 28;
 
 /// Reads members of one object and remembers the first fault.
@@ -156,7 +155,7 @@ Result<Plan> parse_plan(const std::string& where, std::string_view text) {
 }
 
 Result<Plan> read_plan(const std::filesystem::path& path) {
-  RUDDER_ASSIGN(const std::string text, read_text(path, kMaxFile));
+  RUDDER_ASSIGN(const std::string text, read_text(path, kMaxFileBytes));
   return parse_plan(path.string(), text);
 }
 

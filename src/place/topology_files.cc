@@ -14,7 +14,6 @@
 namespace rudder::place {
 namespace {
 
-constexpr std::size_t kMaxFile = std::size_t{1} << 30;
 constexpr std::size_t kMaxYaml = std::size_t{64} << 20;
 
 struct FormatInfo {
@@ -112,7 +111,7 @@ Result<TopologyFormat> topology_format_from_name(std::string_view name) {
 }
 
 Result<TopologyFile> read_topology(const std::filesystem::path& path, const TopologyFileOptions& options) {
-  RUDDER_ASSIGN(const std::string content, read_text(path, kMaxFile));
+  RUDDER_ASSIGN(const std::string content, read_text(path, kMaxFileBytes));
   const std::string_view text = without_byte_order_mark(content);
   const TopologyFormat format = options.format == TopologyFormat::kAuto ? detect(text) : options.format;
   if ((format == TopologyFormat::kSlurmYaml || format == TopologyFormat::kTopographModel) &&

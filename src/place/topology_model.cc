@@ -12,10 +12,6 @@
 namespace rudder::place {
 namespace {
 
-Place at(const YamlNode& node) {
-  return {node.line, {}};
-}
-
 /// An entry of a section that is a map from names or a list of maps with a name.
 struct Entry {
   std::string name;

@@ -2,6 +2,7 @@
 // One function a format: text of a whole file into a builder. All are linear in the text.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@
 #include "place/topology_builder.h"
 
 namespace rudder::place {
+
+/// Of any text from a cluster: a dump of a million nodes is smaller.
+inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
 
 [[nodiscard]] Status read_slurm_conf(std::string_view text, const TopologyFileOptions& options,
                                      TopologyBuilder& builder);

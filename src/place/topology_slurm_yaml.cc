@@ -11,10 +11,6 @@
 namespace rudder::place {
 namespace {
 
-Place at(const YamlNode& node) {
-  return {node.line, {}};
-}
-
 /// The list under a key; absence and other kinds are errors.
 Result<const YamlNode*> list_of(const YamlNode& map, std::string_view key, const TopologyBuilder& builder) {
   const YamlNode* list = map.find(key);
@@ -117,10 +113,14 @@ Status read_slurm_yaml(std::string_view text, const TopologyFileOptions& options
     builder.remark(fmt::format("the file has {} topologies; '{}' is used", documents[0].items.size(),
                                chosen->find("topology")->text));
   }
+  const YamlNode* const block = chosen->find("block");
   if (const YamlNode* tree = chosen->find("tree")) {
+    if (block != nullptr) {
+      return builder.error(at(*block), "a topology is a tree or blocks, not both");
+    }
     return read_tree(*tree, builder);
   }
-  if (const YamlNode* block = chosen->find("block")) {
+  if (block != nullptr) {
     return read_block(*block, builder);
   }
   return Error{

@@ -8,6 +8,8 @@
 
 #include "rudder/core/result.h"
 
+#include "place/topology_builder.h"
+
 namespace rudder::place {
 
 /// A value of a YAML document with the line where it starts.
@@ -22,6 +24,11 @@ struct YamlNode {
   /// The map's value for a key, or null.
   [[nodiscard]] const YamlNode* find(std::string_view key) const;
 };
+
+/// Where it stands.
+[[nodiscard]] inline Place at(const YamlNode& node) {
+  return {node.line, {}};
+}
 
 /// All documents of a text from outside: at most 64 deep, 2^24 values, no anchors or aliases (a few lines of
 /// them expand to billions of values), no key twice in a map, keys are scalars. Errors: kInvalidData with

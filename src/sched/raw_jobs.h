@@ -12,6 +12,7 @@
 namespace rudder::sched {
 
 inline constexpr std::size_t kMaxTraceJobs = std::size_t{1} << 24;
+inline constexpr std::int64_t kMostGpus = 1 << 20;  ///< and nodes and processors, of one job
 
 struct RawJob {
   JobSpec spec;  ///< submit in seconds since 1970 (or any epoch); nodes and gpus are set by `shape`

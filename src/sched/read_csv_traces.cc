@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces in comma-separated files with a header: Philly (as the Sia artefact converted it), Helios, Acme,
 // ours.
+#include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,8 +14,6 @@
 
 namespace rudder::sched {
 namespace {
-
-constexpr std::int64_t kMostGpus = 1 << 20;
 
 Result<Time> timestamp(const TextTable& table, std::string_view column) {
   const auto value = parse_timestamp(table.text(column));
@@ -161,6 +161,11 @@ Result<Trace> read_acme(const std::filesystem::path& path, const TraceOptions& o
 Result<Trace> read_own_csv(const std::filesystem::path& path, const TraceOptions& options) {
   RUDDER_ASSIGN(TextTable table, TextTable::open(path, ','));
   RUDDER_TRY(table.require({"job", "submit", "duration", "nodes"}));
+  static constexpr std::array<std::string_view, 18> kColumns = {
+      "job",       "submit",   "duration", "nodes",       "gpus",        "limit",
+      "predicted", "priority", "user",     "queue",       "preemptible", "arrival",
+      "rows",      "columns",  "alpha",    "min_runtime", "checkpoint",  "restart"};
+  RUDDER_TRY(table.check_names(kColumns));
   return read_rows(std::move(table), options, false, path,
                    [&](const TextTable& row, RawJob& job) -> Result<bool> {
                      const auto limit = static_cast<std::int64_t>(kMaxTime);

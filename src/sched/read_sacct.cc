@@ -17,8 +17,6 @@
 namespace rudder::sched {
 namespace {
 
-constexpr std::int64_t kMostGpus = 1 << 20;
-
 /// "cpu=16,mem=64G,gres/gpu=8,gres/gpu:h100=8" → 8 and "h100"; nothing when a count does not parse.
 struct Tres {
   std::int64_t gpus = 0;

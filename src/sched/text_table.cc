@@ -197,6 +197,16 @@ Status TextTable::require(std::initializer_list<std::string_view> columns) const
   return {};
 }
 
+Status TextTable::check_names(std::span<const std::string_view> known) const {
+  for (const std::string& name : header_) {
+    const std::string near = nearest_name(name, known);
+    if (!near.empty() && std::find(known.begin(), known.end(), name) == known.end()) {
+      return bad(fmt::format("did you mean the column '{}' by", near), name);
+    }
+  }
+  return {};
+}
+
 Result<bool> TextTable::next() {
   while (at_ < content_.size()) {
     const std::string_view line = take_line();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ class TextTable {
 
   /// kInvalidData naming the columns that are missing.
   [[nodiscard]] Status require(std::initializer_list<std::string_view> columns) const;
+  /// kInvalidData when a column that is none of these is called nearly like one: it would pass unread.
+  [[nodiscard]] Status check_names(std::span<const std::string_view> known) const;
   [[nodiscard]] bool has(std::string_view column) const noexcept;
 
   /// Goes to the next line that is not empty; false at the end.

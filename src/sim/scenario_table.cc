@@ -17,7 +17,11 @@
   SCENARIO(shrinking_link)         \
   SCENARIO(memory)                 \
   SCENARIO(evaluation)             \
-  SCENARIO(hot_owner)
+  SCENARIO(hot_owner)              \
+  SCENARIO(seen_world)             \
+  SCENARIO(unseen_graph)           \
+  SCENARIO(unseen_buffer)          \
+  SCENARIO(unseen_link)
 
 namespace rudder::sim {
 
@@ -52,9 +56,9 @@ steer::SteeredShape Scenario::shape() const {
   shape.context.capacity = capacity;
   shape.context.steps = batches.size();
   shape.context.steps_per_epoch = window;
-  shape.context.seed = cache::policy_seed(seed, 0);
-  shape.context.owned_begin = owners[0];
-  shape.context.owned_end = owners[1];
+  shape.context.seed = cache::policy_seed(seed, owners[rank]);
+  shape.context.owned_begin = owners[rank];
+  shape.context.owned_end = owners[rank + 1];
   shape.context.halo = halo;
   shape.context.indptr = indptr;
   shape.settings = settings;

@@ -1,193 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/sim/steer_eval.h"
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <cmath>
-#include <exception>
-#include <mutex>
-#include <thread>
+#include <limits>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "rudder/core/machine.h"
+#include "rudder/steer/memory.h"
+
+#include "sim/lessons.h"
+#include "sim/steer_rows.h"
+#include "sim/tasks.h"
 
 namespace rudder::sim {
 namespace {
 
-/// A mean and half the width of its 95 % interval.
-struct Estimate {
-  double mean = 0, half_width = 0;
+/// One decider with or without its guard: a row.
+struct Candidate {
+  std::string decider;
+  bool guarded;
 };
 
-/// Student's t at 97.5 % for 1 to 30 degrees of freedom; beyond, the normal distribution's.
-double student_t(std::size_t freedom) {
-  static constexpr std::array<double, 30> kTable = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-                                                    2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-                                                    2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
-                                                    2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
-  return freedom <= kTable.size() ? kTable[freedom - 1] : 1.96;
-}
-
-Estimate estimate(const std::vector<double>& values) {
-  Estimate result;
-  const auto count = static_cast<double>(values.size());
-  for (const double value : values) {
-    result.mean += value / count;
-  }
-  if (values.size() > 1) {
-    double squares = 0;
-    for (const double value : values) {
-      squares += (value - result.mean) * (value - result.mean);
+std::vector<Candidate> candidates_of(const EvalOptions& options) {
+  std::vector<Candidate> candidates;
+  for (const std::string& decider : options.deciders) {
+    for (const bool guarded : {true, false}) {
+      if (guarded ? options.guarded : options.unguarded) {
+        candidates.push_back({decider, guarded});
+      }
     }
-    result.half_width = student_t(values.size() - 1) * std::sqrt(squares / (count - 1) / count);
   }
-  return result;
+  return candidates;
 }
 
-/// One seed of one scenario: its bounds and every decider's run.
-struct SeedRuns {
-  std::vector<double> fixed;  ///< cost by action
-  double oracle = 0;
-  std::vector<std::string> actions;  ///< their names
-  std::vector<SteeredRun> deciders;
-};
+/// A run of its own seed, decider and memory.
+Result<DeciderRun> run_candidate(const Scenario& scenario, const Lessons& lessons, const Candidate& candidate,
+                                 const SteeredRun& oracle, const EvalOptions& options) {
+  RUDDER_ASSIGN(const std::unique_ptr<steer::Memory> memory, lessons.memory());
+  steer::DeciderContext context = options.context;
+  context.actions = &scenario.actions;
+  context.seed = scenario.seed;
+  context.memory = memory.get();
+  RUDDER_TRY(lessons.teach(candidate.decider, context));
+  const Result<std::unique_ptr<steer::Decider>> decider = steer::make_decider(candidate.decider, context);
+  if (!decider.ok() && options.leave_out_unfit && decider.error().code == Errc::kInvalidArgument) {
+    return DeciderRun{{}, {}, decider.error().message};
+  }
+  if (!decider.ok()) {
+    return decider.error();
+  }
+  SteerOptions steered = candidate.guarded ? options.steer : without_guard(options.steer);
+  steered.controller.run = fmt::format("{}-{}", scenario.name, scenario.seed);
+  steered.controller.graph = scenario.graph;
+  RUDDER_ASSIGN(SteeredRun run,
+                run_steered(scenario, **decider, lessons.given() ? nullptr : memory.get(), steered));
+  const RegretParts parts = regret_parts(scenario, run, oracle);
+  return DeciderRun{std::move(run), parts, {}};
+}
+
+EvalWorld world_of(const Scenario& scenario, const ScenarioInfo& info) {
+  EvalWorld world;
+  world.scenario = info.name;
+  world.help = info.help;
+  world.graph = scenario.graph;
+  world.seed = scenario.seed;
+  world.window = scenario.window;
+  world.phases = scenario.phases;
+  for (const steer::Action& action : scenario.actions.actions) {
+    world.actions.push_back(action.name);
+  }
+  return world;
+}
 
 Result<SeedRuns> run_seed(const ScenarioInfo& info, std::uint64_t seed, const EvalOptions& options) {
   RUDDER_ASSIGN(const Scenario scenario, info.make(seed));
+  RUDDER_ASSIGN(const Lessons lessons, Lessons::of(info, scenario, options.steer));
   SeedRuns runs;
+  runs.world = world_of(scenario, info);
   for (std::size_t action = 0; action < scenario.actions.actions.size(); ++action) {
-    RUDDER_ASSIGN(const SteeredRun fixed, run_fixed(scenario, action));
-    runs.fixed.push_back(fixed.cost);
-    runs.actions.push_back(scenario.actions.actions[action].name);
+    RUDDER_ASSIGN(SteeredRun fixed, run_fixed(scenario, action));
+    runs.fixed.push_back(std::move(fixed));
   }
-  RUDDER_ASSIGN(const SteeredRun oracle, run_oracle(scenario));
-  runs.oracle = oracle.cost;
-  for (const std::string& name : options.deciders) {
-    RUDDER_ASSIGN(const std::unique_ptr<steer::Memory> memory, steer::Memory::open({}));
-    steer::DeciderContext context = options.context;
-    context.actions = &scenario.actions;
-    context.seed = seed;
-    context.memory = memory.get();
-    RUDDER_ASSIGN(const std::unique_ptr<steer::Decider> decider, steer::make_decider(name, context));
-    SteerOptions steered = options.steer;
-    steered.controller.run = fmt::format("{}-{}", info.name, seed);
-    steered.controller.graph = scenario.graph;
-    RUDDER_ASSIGN(SteeredRun run, run_steered(scenario, *decider, memory.get(), steered));
-    runs.deciders.push_back(std::move(run));
+  RUDDER_ASSIGN(runs.world.oracle, run_oracle(scenario));
+  for (const Candidate& candidate : candidates_of(options)) {
+    RUDDER_ASSIGN(DeciderRun run, run_candidate(scenario, lessons, candidate, runs.world.oracle, options));
+    runs.runs.push_back(std::move(run));
   }
   return runs;
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-}
-
-void add_totals(const std::vector<SteeredRun>& runs, EvalRow& row) {
-  std::uint64_t valid = 0, predictions = 0, right = 0;
-  std::vector<double> latencies;
-  for (const SteeredRun& run : runs) {
-    row.decisions += run.totals.decisions;
-    row.model_calls += run.totals.model_calls;
-    row.dropped += run.totals.dropped;
-    valid += run.totals.valid_replies;
-    predictions += run.totals.predictions;
-    right += run.totals.right_directions;
-    latencies.insert(latencies.end(), run.totals.latencies.begin(), run.totals.latencies.end());
-  }
-  if (row.model_calls > 0) {
-    row.valid_rate = static_cast<double>(valid) / static_cast<double>(row.model_calls);
-  }
-  if (predictions > 0) {
-    row.first_try_direction = static_cast<double>(right) / static_cast<double>(predictions);
-  }
-  if (!latencies.empty()) {
-    row.latency_p50 = quantile(latencies, 0.5);
-    row.latency_p95 = quantile(latencies, 0.95);
-  }
-}
-
-/// The action of least mean cost.
-std::size_t best_fixed(const std::vector<SeedRuns>& seeds) {
-  std::vector<double> sums(seeds.front().fixed.size(), 0);
-  for (const SeedRuns& seed : seeds) {
-    for (std::size_t action = 0; action < sums.size(); ++action) {
-      sums[action] += seed.fixed[action];
-    }
-  }
-  return static_cast<std::size_t>(std::min_element(sums.begin(), sums.end()) - sums.begin());
-}
-
-EvalRow make_row(const ScenarioInfo& info, const std::vector<SeedRuns>& seeds, const std::string& name,
-                 std::size_t decider) {
-  const std::size_t best = best_fixed(seeds);
-  std::vector<double> costs, fixed, oracles, over_fixed, over_oracle;
-  EvalRow row;
-  for (const SeedRuns& seed : seeds) {
-    const SteeredRun& run = seed.deciders[decider];
-    costs.push_back(run.cost);
-    fixed.push_back(seed.fixed[best]);
-    oracles.push_back(seed.oracle);
-    over_fixed.push_back(run.cost / seed.fixed[best] - 1);
-    over_oracle.push_back(run.cost / seed.oracle - 1);
-    row.runs.push_back(run);
-  }
-  row.scenario = info.name;
-  row.decider = name;
-  row.seeds = seeds.size();
-  row.cost = estimate(costs).mean;
-  row.cost_interval = estimate(costs).half_width;
-  row.best_fixed = seeds.front().actions[best];
-  row.best_fixed_cost = estimate(fixed).mean;
-  row.oracle_cost = estimate(oracles).mean;
-  row.regret_best_fixed = estimate(over_fixed).mean;
-  row.regret_best_fixed_interval = estimate(over_fixed).half_width;
-  row.regret_oracle = estimate(over_oracle).mean;
-  row.regret_oracle_interval = estimate(over_oracle).half_width;
-  add_totals(row.runs, row);
-  return row;
-}
-
 Result<std::vector<SeedRuns>> run_seeds(const ScenarioInfo& info, const EvalOptions& options) {
-  std::vector<std::optional<Result<SeedRuns>>> results(options.seeds);
-  std::atomic<std::size_t> next{0};
-  const auto work = [&]() noexcept {
-    for (std::size_t i = next.fetch_add(1); i < results.size(); i = next.fetch_add(1)) {
-      try {
-        results[i].emplace(run_seed(info, options.first_seed + i, options));
-      } catch (const std::exception& error) {
-        results[i].emplace(Error{Errc::kResource, fmt::format("scenario {}: {}", info.name, error.what())});
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < std::min(options.threads, options.seeds); ++i) {
-      helpers.emplace_back([&] {
-        name_this_thread("rudder-eval");
-        work();
-      });
-    }
-    work();
-  }
-  std::vector<SeedRuns> seeds;
-  for (std::optional<Result<SeedRuns>>& result : results) {
-    RUDDER_ASSIGN(SeedRuns runs, std::move(*result));
-    seeds.push_back(std::move(runs));
+  std::vector<SeedRuns> seeds(options.seeds);
+  const Status done = run_tasks(options.seeds, options.threads, "rudder-eval", [&](std::size_t i) -> Status {
+    RUDDER_ASSIGN(seeds[i], run_seed(info, options.first_seed + i, options));
+    return {};
+  });
+  if (!done.ok()) {
+    return done.error().in(fmt::format("scenario {}", info.name));
   }
   return seeds;
 }
 
-}  // namespace
-
-Result<std::vector<EvalRow>> evaluate_deciders(const EvalOptions& options,
-                                               const std::function<void(const EvalRow&)>& done) {
-  if (options.seeds == 0 || options.deciders.empty()) {
-    return Error{Errc::kInvalidArgument, "an evaluation needs a seed and a decider"};
-  }
+Result<std::vector<const ScenarioInfo*>> scenarios_of(const EvalOptions& options) {
   std::vector<const ScenarioInfo*> scenarios;
   for (const std::string& name : options.scenarios) {
     RUDDER_ASSIGN(const ScenarioInfo* const info, find_scenario(name));
@@ -198,17 +114,51 @@ Result<std::vector<EvalRow>> evaluate_deciders(const EvalOptions& options,
       scenarios.push_back(&info);
     }
   }
-  std::vector<EvalRow> rows;
-  for (const ScenarioInfo* const info : scenarios) {
-    RUDDER_ASSIGN(const std::vector<SeedRuns> seeds, run_seeds(*info, options));
-    for (std::size_t decider = 0; decider < options.deciders.size(); ++decider) {
-      rows.push_back(make_row(*info, seeds, options.deciders[decider], decider));
-      if (done) {
-        done(rows.back());
-      }
+  return scenarios;
+}
+
+void add_scenario(std::vector<SeedRuns> seeds, const EvalOptions& options, Evaluation& result) {
+  const std::vector<Candidate> candidates = candidates_of(options);
+  for (std::size_t number = 0; number < candidates.size(); ++number) {
+    // Whether a decider fits depends on the action set, which is the same for all seeds.
+    const std::string& unfit = seeds.front().runs[number].unfit;
+    if (!unfit.empty()) {
+      result.left_out.push_back({seeds.front().world.scenario, candidates[number].decider, unfit});
+      continue;
+    }
+    result.rows.push_back(make_row(seeds, number));
+    result.rows.back().decider = candidates[number].decider;
+    result.rows.back().guarded = candidates[number].guarded;
+  }
+  EvalWorld world = std::move(seeds.front().world);
+  world.best_fixed = std::move(seeds.front().fixed[best_fixed(seeds)]);
+  result.worlds.push_back(std::move(world));
+}
+
+}  // namespace
+
+SteerOptions without_guard(SteerOptions options) {
+  options.controller.guard.tolerated_excess = -1;
+  options.controller.breaker.failures = std::numeric_limits<std::uint32_t>::max();
+  options.controller.breaker.dropped = std::numeric_limits<std::uint32_t>::max();
+  return options;
+}
+
+Result<Evaluation> evaluate_deciders(const EvalOptions& options,
+                                     const std::function<void(double, std::string_view)>& done) {
+  if (options.seeds == 0 || candidates_of(options).empty()) {
+    return Error{Errc::kInvalidArgument, "an evaluation needs a seed and a decider"};
+  }
+  RUDDER_ASSIGN(const std::vector<const ScenarioInfo*> scenarios, scenarios_of(options));
+  Evaluation result;
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    RUDDER_ASSIGN(std::vector<SeedRuns> seeds, run_seeds(*scenarios[i], options));
+    add_scenario(std::move(seeds), options, result);
+    if (done) {
+      done(static_cast<double>(i + 1) / static_cast<double>(scenarios.size()), scenarios[i]->name);
     }
   }
-  return rows;
+  return result;
 }
 
 }  // namespace rudder::sim

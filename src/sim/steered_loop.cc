@@ -12,7 +12,6 @@ namespace rudder::sim {
 namespace {
 
 using steer::Conditions;
-using steer::LabelledWindow;
 using steer::SteeredBuffer;
 using steer::Window;
 
@@ -121,19 +120,6 @@ steer::Accesses accesses_of(const Scenario& scenario, const Window& window) {
   return accesses;
 }
 
-LabelledWindow labelled(const Window& window, std::vector<double> costs, std::size_t fallback) {
-  LabelledWindow result;
-  result.window = window;
-  result.best = fallback;
-  for (std::size_t action = 0; action < costs.size(); ++action) {
-    if (costs[action] < costs[result.best]) {
-      result.best = action;
-    }
-  }
-  result.costs = std::move(costs);
-  return result;
-}
-
 /// A question that is with the decider.
 struct Pending {
   Result<steer::Decision> decision;
@@ -156,7 +142,7 @@ Result<SteeredRun> run_steered(const Scenario& scenario, steer::Decider& decider
   for (std::size_t number = 0; number < scenario.windows(); ++number) {
     buffer.apply(actions.actions[action].setting);
     const Window window = observed.serve(number, action, run);
-    run.labels.push_back(labelled(
+    run.labels.push_back(steer::labelled(
         window, counterfactual.window_ended(accesses_of(scenario, window), action).costs, actions.fallback));
     decider.learn(run.labels.back());
     if (pending && pending->arrives <= run.cost) {

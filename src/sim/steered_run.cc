@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -27,6 +29,11 @@ void serve_window(const Scenario& scenario, std::size_t number, steer::SteeredBu
   }
   run.by_window.push_back(seconds);
   run.cost += seconds;
+}
+
+std::size_t owner_of(const Scenario& scenario, NodeId row) {
+  const auto above = std::upper_bound(scenario.owners.begin(), scenario.owners.end(), row);
+  return static_cast<std::size_t>(above - scenario.owners.begin()) - 1;
 }
 
 Status check_action(const Scenario& scenario, std::size_t action) {
@@ -62,6 +69,30 @@ Result<SteeredRun> run_fixed(const Scenario& scenario, std::size_t action) {
   return run_plan(scenario, std::vector<std::size_t>(scenario.windows(), action));
 }
 
+SteeredRun run_without_buffer(const Scenario& scenario) {
+  SteeredRun run;
+  const steer::Setting setting;
+  for (std::size_t step = 0; step < scenario.windows() * scenario.window; ++step) {
+    steer::Moved moved;
+    moved.rows.assign(scenario.owners.size() - 1, 0);
+    for (const NodeId row : scenario.batches[step]) {
+      ++moved.rows[owner_of(scenario, row)];
+    }
+    if (step % scenario.window == 0) {
+      run.by_window.push_back(0);
+    }
+    // What only fetches and then what only computes, each on a clock of its own: nothing overlaps.
+    steer::Conditions fetching = scenario.conditions[step];
+    fetching.compute_seconds = fetching.gradient_bytes = 0;
+    run.by_window.back() += steer::StepClock().step(fetching, moved, setting).seconds;
+    run.by_window.back() += steer::StepClock().step(scenario.conditions[step], {}, setting).seconds;
+    run.requests += moved.total();
+    run.fetched += moved.total();
+  }
+  run.cost = std::accumulate(run.by_window.begin(), run.by_window.end(), 0.0);
+  return run;
+}
+
 Result<SteeredRun> run_oracle(const Scenario& scenario) {
   SteeredRun run;
   std::optional<steer::SteeredBuffer> buffer;  // nothing before the first phase
@@ -89,6 +120,37 @@ Result<SteeredRun> run_oracle(const Scenario& scenario) {
     RUDDER_CHECK(best.has_value(), "an action set without actions");
     run = std::move(best->first);
     buffer.emplace(std::move(best->second));
+  }
+  return run;
+}
+
+Result<SteeredRun> run_foresight(const Scenario& scenario, std::size_t horizon) {
+  const std::vector<steer::Action>& actions = scenario.actions.actions;
+  const steer::Setting& fallback = actions[scenario.actions.fallback].setting;
+  RUDDER_ASSIGN(steer::SteeredBuffer buffer, steer::SteeredBuffer::create(scenario.shape(), fallback));
+  SteeredRun run;
+  for (std::size_t window = 0; window < scenario.windows(); ++window) {
+    const std::size_t end = std::min(scenario.windows(), window + std::max<std::size_t>(1, horizon));
+    std::size_t best = scenario.actions.fallback;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const std::size_t action = (scenario.actions.fallback + i) % actions.size();  // it wins among equals
+      steer::SteeredBuffer tried = buffer;
+      SteeredRun cost;
+      tried.apply(actions[action].setting);
+      serve_window(scenario, window, tried, cost);
+      for (std::size_t later = window + 1; later < end; ++later) {
+        tried.apply(fallback);
+        serve_window(scenario, later, tried, cost);
+      }
+      if (cost.cost < least) {
+        least = cost.cost;
+        best = action;
+      }
+    }
+    buffer.apply(actions[best].setting);
+    serve_window(scenario, window, buffer, run);
+    run.actions.push_back(best);
   }
   return run;
 }

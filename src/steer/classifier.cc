@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "rudder-classifier";
-constexpr int kVersion = 1;
+constexpr int kFileVersion = 1;
 
 /// What a wrong choice costs on average, as a share of the window's mean cost.
 double cost_of_error(const Experience& experience) {
@@ -85,8 +85,8 @@ Result<Classifier> Classifier::train(std::span<const Experience> experiences,
 }
 
 Status Classifier::save(const std::filesystem::path& path) const {
-  const Json json = {{"format", kFormat},         {"version", kVersion}, {"action_set", action_set_},
-                     {"metrics", metric_names()}, {"windows", windows_}, {"model", model_.to_json()}};
+  const Json json = {{"format", kFormat},         {"version", kFileVersion}, {"action_set", action_set_},
+                     {"metrics", metric_names()}, {"windows", windows_},     {"model", model_.to_json()}};
   return write_text(path, json.dump() + "\n");
 }
 
@@ -97,8 +97,8 @@ Result<Classifier> Classifier::load(const std::filesystem::path& path, const Act
     return Error{Errc::kInvalidData, fmt::format("{}: {}", path.string(), what)};
   };
   const auto field = [&](const char* key) { return json.value(key, Json()); };
-  if (!json.is_object() || field("format") != kFormat || field("version") != kVersion) {
-    return bad(fmt::format("not a {} of version {}", kFormat, kVersion));
+  if (!json.is_object() || field("format") != kFormat || field("version") != kFileVersion) {
+    return bad(fmt::format("not a {} of version {}", kFormat, kFileVersion));
   }
   if (field("metrics") != metric_names()) {
     return bad("it was trained on other metrics than this program observes");

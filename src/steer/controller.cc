@@ -23,8 +23,8 @@ class Controller::Impl {
         breaker_(options.breaker),
         evaluator_(actions, options.evaluator_half_life),
         cache_(options.cache_similarity, options.cache_expiry, options.cache_size),
-        log_(memory),
-        held_(actions, options.guard, options.follow_fallback) {}
+        log_(memory, options.lag),
+        held_(actions, options.guard) {}
 
   void note(std::string event) {
     if (events_.size() == kMaxEvents) {

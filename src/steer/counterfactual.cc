@@ -26,6 +26,8 @@ class Hand final : public cache::Helm {
 
 constexpr std::uint32_t kHorizon = 1;  // of the planner: counts do not depend on it
 
+}  // namespace
+
 SlotId slots_of(const Setting& setting, SlotId capacity, std::uint64_t memory_rows) {
   if (memory_rows == 0) {
     return capacity;
@@ -33,8 +35,6 @@ SlotId slots_of(const Setting& setting, SlotId capacity, std::uint64_t memory_ro
   const double share = setting.slot_share * static_cast<double>(memory_rows);
   return static_cast<SlotId>(std::min(static_cast<double>(capacity), share));
 }
-
-}  // namespace
 
 class SteeredBuffer::Impl {
  public:
@@ -46,6 +46,16 @@ class SteeredBuffer::Impl {
         hand(std::make_shared<Hand>()),
         planner(cache::make_steered(shape.context, settings_of(shape), held, hand.get()), capacity,
                 kHorizon) {}
+
+  explicit Impl(const LiveBuffer& live)
+      : owners(live.owners),
+        capacity(live.capacity),
+        setting(live.setting),
+        held(live.held),
+        hand(std::make_shared<Hand>()),
+        planner(*live.planner, hand.get()),
+        pushed(live.served + live.planner->queued().size()),
+        served(live.served) {}
 
   static cache::PolicySettings settings_of(const SteeredShape& shape) {
     cache::PolicySettings settings = shape.settings;
@@ -141,6 +151,10 @@ Result<SteeredBuffer> SteeredBuffer::create(const SteeredShape& shape, const Set
   return SteeredBuffer(std::make_unique<Impl>(shape, first));
 }
 
+SteeredBuffer SteeredBuffer::twin_of(const LiveBuffer& live) {
+  return SteeredBuffer(std::make_unique<Impl>(live));
+}
+
 SteeredBuffer::SteeredBuffer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SteeredBuffer::SteeredBuffer(const SteeredBuffer& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 SteeredBuffer::SteeredBuffer(SteeredBuffer&&) noexcept = default;
@@ -172,13 +186,16 @@ class Counterfactual::Impl {
     double seconds = 0;
     cache::Counts counts;
   };
-  Sum run(SteeredBuffer& buffer, const Accesses& accesses, std::size_t action) const {
+  /// The accesses in the world of `conditions`, whose last goes on when there are more batches.
+  Sum run(SteeredBuffer& buffer, const Accesses& accesses, std::span<const Conditions> conditions,
+          std::size_t action) const {
     buffer.apply(actions.actions[action].setting);
     std::vector<std::vector<NodeId>> known = accesses.batches;
     known.insert(known.end(), accesses.ahead.begin(), accesses.ahead.end());
     Sum sum;
     for (std::size_t i = 0; i < accesses.batches.size(); ++i) {
-      const SteeredBuffer::Served served = buffer.serve(std::span(known).subspan(i), accesses.conditions[i]);
+      const SteeredBuffer::Served served =
+          buffer.serve(std::span(known).subspan(i), conditions[std::min(i, conditions.size() - 1)]);
       sum.seconds += served.cost.seconds;
       sum.counts += served.counts;
     }
@@ -198,18 +215,19 @@ Counterfactual::Counterfactual(const ActionSet& actions, const SteeredBuffer& st
 Counterfactual::~Counterfactual() = default;
 
 Counterfactual::Labels Counterfactual::window_ended(Accesses accesses, std::size_t action) {
-  RUDDER_CHECK(
-      action < impl_->actions.actions.size() && accesses.batches.size() == accesses.conditions.size(),
-      "a window that does not fit the actions");
+  RUDDER_CHECK(action < impl_->actions.actions.size() && !accesses.batches.empty() &&
+                   accesses.batches.size() == accesses.conditions.size(),
+               "a window that does not fit the actions");
   Impl& impl = *impl_;
   if (impl.windows.size() == impl.horizon) {
     impl.windows.pop_front();
     impl.before.pop_front();
   }
   impl.windows.push_back(std::move(accesses));
+  const std::vector<Conditions>& present = impl.windows.back().conditions;
   Labels labels;
   SteeredBuffer after = impl.before.back();
-  const Impl::Sum real = impl.run(after, impl.windows.back(), action);
+  const Impl::Sum real = impl.run(after, impl.windows.back(), present, action);
   labels.replayed = real.counts;
   labels.replayed_seconds = real.seconds;
   impl.before.push_back(std::move(after));
@@ -217,7 +235,7 @@ Counterfactual::Labels Counterfactual::window_ended(Accesses accesses, std::size
     SteeredBuffer buffer = impl.before.front();
     Impl::Sum sum;
     for (const Accesses& window : impl.windows) {
-      const Impl::Sum part = impl.run(buffer, window, each);
+      const Impl::Sum part = impl.run(buffer, window, present, each);
       sum.seconds += part.seconds;
       sum.counts += part.counts;
     }

@@ -55,21 +55,6 @@ class Timed final : public Decider {
   const Clock& clock_;
 };
 
-Result<const DeciderInfo*> find_decider(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const DeciderInfo& info : decider_table()) {
-    if (info.name == name) {
-      return &info;
-    }
-    names.push_back(info.name);
-  }
-  const std::string near = nearest_name(name, names);
-  return Error{Errc::kInvalidArgument,
-               fmt::format("unknown decider '{}' ({})", printable(name),
-                           near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
-                                        : fmt::format("did you mean '{}'?", near))};
-}
-
 /// What the decider needs and the context lacks.
 Status check(const DeciderInfo& info, bool has_argument, const DeciderContext& context) {
   const auto lacks = [&](const std::string& what) {
@@ -84,7 +69,7 @@ Status check(const DeciderInfo& info, bool has_argument, const DeciderContext& c
   if (info.needs_model && context.model == nullptr) {
     return lacks("needs a language model");
   }
-  if (info.needs_classifier && context.classifier.empty()) {
+  if (info.needs_classifier && context.classifier.empty() && context.trained == nullptr) {
     return lacks("needs the file of a trained classifier");
   }
   return {};
@@ -99,6 +84,21 @@ std::span<const DeciderInfo> decider_table() {
   static const std::array table{RUDDER_DECIDERS(RUDDER_ENTRY)};
 #undef RUDDER_ENTRY
   return table;
+}
+
+Result<const DeciderInfo*> find_decider(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const DeciderInfo& info : decider_table()) {
+    if (info.name == name) {
+      return &info;
+    }
+    names.push_back(info.name);
+  }
+  const std::string near = nearest_name(name, names);
+  return Error{Errc::kInvalidArgument,
+               fmt::format("unknown decider '{}' ({})", printable(name),
+                           near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                                        : fmt::format("did you mean '{}'?", near))};
 }
 
 Result<std::unique_ptr<Decider>> make_decider(std::string_view spec, DeciderContext context) {

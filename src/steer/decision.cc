@@ -2,6 +2,7 @@
 #include "rudder/steer/decision.h"
 
 #include <cmath>
+#include <utility>
 
 namespace rudder::steer {
 namespace {
@@ -38,6 +39,16 @@ Expected effect_of(const Window& before, const Window& after) noexcept {
   const auto hit_rate = metric_table()[kHitRate].value;
   return {direction(hit_rate(before), hit_rate(after)),
           direction(fetched_per_batch(before), fetched_per_batch(after))};
+}
+
+LabelledWindow labelled(const Window& window, std::vector<double> costs, std::size_t fallback) {
+  LabelledWindow result{.window = window, .costs = std::move(costs), .best = fallback};
+  for (std::size_t action = 0; action < result.costs.size(); ++action) {
+    if (result.costs[action] < result.costs[result.best]) {
+      result.best = action;
+    }
+  }
+  return result;
 }
 
 }  // namespace rudder::steer

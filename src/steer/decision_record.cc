@@ -8,14 +8,14 @@
 namespace rudder::steer {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json name_of(std::size_t action, const ActionSet& actions) {
-  return action < actions.actions.size() ? Json(actions.actions[action].name) : Json(nullptr);
+OrderedJson name_of(std::size_t action, const ActionSet& actions) {
+  return action < actions.actions.size() ? OrderedJson(actions.actions[action].name) : OrderedJson(nullptr);
 }
 
-Json json_of(const Decision& decision, const ActionSet& actions) {
-  Json expected = nullptr;
+OrderedJson json_of(const Decision& decision, const ActionSet& actions) {
+  OrderedJson expected = nullptr;
   if (decision.expected) {
     expected = {{"hits", name_of(decision.expected->hits)}, {"traffic", name_of(decision.expected->traffic)}};
   }
@@ -32,15 +32,15 @@ Json json_of(const Decision& decision, const ActionSet& actions) {
 }  // namespace
 
 std::string json_of(const DecisionRecord& record, const ActionSet& actions) {
-  Json json = {{"sequence", record.sequence},
-               {"verdict", name_of(record.verdict)},
-               {"applied", name_of(record.applied, actions)},
-               {"staleness", record.staleness},
-               {"from_cache", record.from_cache}};
+  OrderedJson json = {{"sequence", record.sequence},
+                      {"verdict", name_of(record.verdict)},
+                      {"applied", name_of(record.applied, actions)},
+                      {"staleness", record.staleness},
+                      {"from_cache", record.from_cache}};
   if (record.decision) {
     json["decision"] = json_of(*record.decision, actions);
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace rudder::steer

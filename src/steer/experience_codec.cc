@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::size_t kMostName = 256;     ///< bytes
 constexpr std::size_t kMostReason = 4096;  ///< bytes
-constexpr int kDirections = 3;
+constexpr int kDirectionCount = 3;
 
 bool all_finite(std::span<const double> values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
@@ -47,7 +47,9 @@ Json json_of(const Expected& expected) {
 }
 
 Result<Expected> expected_of(const Json& json) {
-  const auto direction = [](const Json& value) { return value.is_number_unsigned() && value < kDirections; };
+  const auto direction = [](const Json& value) {
+    return value.is_number_unsigned() && value < kDirectionCount;
+  };
   if (!json.is_array() || json.size() != 2 || !direction(json[0]) || !direction(json[1])) {
     return bad("directions are not two of 0 to 2");
   }

@@ -13,6 +13,12 @@ void ExperienceLog::window_ended(const Window& window, Experience experience) {
       waiting.push_back(std::move(entry));
       continue;
     }
+    if (entry.left > 0) {
+      --entry.left;
+      entry.border = window;
+      waiting.push_back(std::move(entry));
+      continue;
+    }
     entry.experience.observed = effect_of(entry.border, window);
     if (entry.let_through && entry.experience.decision->expected) {
       ++totals_.predictions;
@@ -21,7 +27,7 @@ void ExperienceLog::window_ended(const Window& window, Experience experience) {
     remember(entry.experience);
   }
   entries_ = std::move(waiting);
-  entries_.push_back({std::move(experience), window, false, false});
+  entries_.push_back({std::move(experience), window, false, false, 0});
   newest_ = window;
 }
 
@@ -39,6 +45,7 @@ void ExperienceLog::settled(std::uint64_t sequence, const Decision* decision, bo
   entry->waits = false;
   entry->border = *newest_;
   entry->let_through = let_through;
+  entry->left = lag_;
   if (decision != nullptr) {
     entry->experience.decision = *decision;
   }

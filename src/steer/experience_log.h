@@ -22,7 +22,8 @@ class ExperienceLog {
   };
 
   /// `memory` outlives the log; null: nothing is remembered, predictions are scored all the same.
-  explicit ExperienceLog(Memory* memory) : memory_(memory) {}
+  /// `lag`: windows that pass after a settlement before what it settled holds.
+  explicit ExperienceLog(Memory* memory, std::uint32_t lag = 0) : memory_(memory), lag_(lag) {}
 
   /// A window ended: shows the effect of what was settled before it, and is the newest entry from now on.
   void window_ended(const Window& window, Experience experience);
@@ -41,10 +42,12 @@ class ExperienceLog {
     Window border;  ///< the last window before the effect
     bool waits = false;
     bool let_through = false;
+    std::uint32_t left = 0;  ///< windows until the border
   };
   void remember(const Experience& experience);
 
   Memory* memory_;
+  std::uint32_t lag_;
   std::deque<Entry> entries_;  ///< oldest first
   std::optional<Window> newest_;
   Totals totals_;

@@ -17,12 +17,8 @@ bool is_let_through(Verdict verdict) noexcept {
   return verdict == Verdict::kApplied || verdict == Verdict::kUnchanged;
 }
 
-HeldAction::HeldAction(const ActionSet& actions, const GuardOptions& guard, bool follow_fallback)
-    : actions_(actions),
-      guard_(guard),
-      follow_fallback_(follow_fallback),
-      action_(actions.fallback),
-      since_change_(actions.cool_down) {}
+HeldAction::HeldAction(const ActionSet& actions, const GuardOptions& guard)
+    : actions_(actions), guard_(guard), action_(actions.fallback), since_change_(actions.cool_down) {}
 
 void HeldAction::settle(DecisionRecord& record, const Evaluator& evaluator, bool closed) {
   if (is_let_through(record.verdict)) {
@@ -32,7 +28,7 @@ void HeldAction::settle(DecisionRecord& record, const Evaluator& evaluator, bool
     }
     return;
   }
-  action_ = resting(action_);
+  action_ = actions_.resting(action_);
   if (in_force_ && leaves_in_force(record.verdict)) {
     if (!is_harmful(action_, actions_, evaluator, guard_)) {
       return;
@@ -47,25 +43,14 @@ void HeldAction::settle(DecisionRecord& record, const Evaluator& evaluator, bool
   fall_back(evaluator, closed);
 }
 
-/// The action without its replacing, where the set has it.
-std::size_t HeldAction::resting(std::size_t action) const {
-  Setting setting = actions_.actions[action].setting;
-  if (!setting.replace) {
-    return action;
-  }
-  setting.replace = false;
-  const auto found = std::find_if(actions_.actions.begin(), actions_.actions.end(),
-                                  [&](const Action& each) { return each.setting == setting; });
-  return found == actions_.actions.end() ? action
-                                         : static_cast<std::size_t>(found - actions_.actions.begin());
-}
-
 void HeldAction::fall_back(const Evaluator& evaluator, bool closed) {
-  const bool harmful = is_harmful(action_, actions_, evaluator, guard_);
-  const std::size_t target = follow_fallback_     ? evaluator.best()
-                             : harmful || !closed ? actions_.fallback
-                                                  : action_;
-  if (target != action_ && (harmful || !closed || since_change_ >= actions_.cool_down)) {
+  const bool unguarded = guard_.tolerated_excess < 0;
+  std::size_t target = unguarded && !closed ? actions_.fallback : action_;
+  if (is_harmful(action_, actions_, evaluator, guard_)) {
+    const std::size_t best = evaluator.best();
+    target = is_harmful(best, actions_, evaluator, guard_) ? actions_.resting(best) : best;
+  }
+  if (target != action_) {
     change_to(target);
   }
 }

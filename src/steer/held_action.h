@@ -15,7 +15,7 @@ namespace rudder::steer {
 /// The rules are those above Controller. Not thread-safe.
 class HeldAction {
  public:
-  HeldAction(const ActionSet& actions, const GuardOptions& guard, bool follow_fallback);
+  HeldAction(const ActionSet& actions, const GuardOptions& guard);
 
   void window_ended() noexcept { ++since_change_; }
   /// Chooses by the verdict. A decision of before that the evaluator has turned against is withdrawn: the
@@ -26,13 +26,11 @@ class HeldAction {
   [[nodiscard]] std::uint64_t windows_since_change() const noexcept { return since_change_; }
 
  private:
-  [[nodiscard]] std::size_t resting(std::size_t action) const;
   void fall_back(const Evaluator& evaluator, bool closed);
   void change_to(std::size_t action) noexcept;
 
   const ActionSet& actions_;
   GuardOptions guard_;
-  bool follow_fallback_;
   std::size_t action_;
   std::uint64_t since_change_;        ///< windows
   std::optional<Decision> in_force_;  ///< that the present action comes from

@@ -35,11 +35,13 @@ std::string_view name_of(Verdict verdict) noexcept {
 
 bool is_harmful(std::size_t action, const ActionSet& actions, const Evaluator& evaluator,
                 const GuardOptions& options) {
-  if (options.tolerated_excess < 0) {
+  const std::optional<double> excess = evaluator.excess(action);
+  if (options.tolerated_excess < 0 || !excess) {
     return false;
   }
-  const std::optional<double> excess = evaluator.excess(action);
-  return excess && *excess > options.tolerated_excess + *evaluator.excess(actions.fallback);
+  const std::size_t resting = actions.resting(action);
+  return *excess > options.tolerated_excess ||
+         (resting != action && *evaluator.excess(resting) <= options.tolerated_excess);
 }
 
 Verdict judge(const Decision& decision, const ActionSet& actions, std::uint64_t sequence_now,

@@ -30,7 +30,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::int64_t kMostPlace = std::int64_t{1} << 62;
 /// Experiences of an action set have consecutive places, so that the oldest are found without counting. The
 /// index holds all that a search looks at.
-constexpr const char* kTable =
+constexpr const char* kWindowsTable =
     "CREATE TABLE experience (id INTEGER PRIMARY KEY, action_set TEXT NOT NULL, place INTEGER NOT NULL, "
     "run TEXT NOT NULL, graph TEXT NOT NULL, sequence INTEGER NOT NULL, features BLOB NOT NULL, "
     "costs BLOB NOT NULL, best INTEGER NOT NULL, report TEXT NOT NULL, decision TEXT, observed TEXT) STRICT";
@@ -69,7 +69,7 @@ Status make_schema(const Database& database) {
   RUDDER_ASSIGN(Transaction transaction, Transaction::begin(database, Transaction::Kind::kWrite));
   RUDDER_TRY(database.run(fmt::format("PRAGMA application_id = {}", kApplication).c_str()));
   RUDDER_TRY(database.run(fmt::format("PRAGMA user_version = {}", kVersion).c_str()));
-  RUDDER_TRY(database.run(kTable));
+  RUDDER_TRY(database.run(kWindowsTable));
   RUDDER_TRY(database.run(kIndex));
   return transaction.commit();
 }
@@ -98,7 +98,7 @@ Status create_store(const fs::path& path) {
 Status check_store(const Database& database) {
   {
     RUDDER_ASSIGN(Statement schema, database.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid"));
-    for (const std::string_view wanted : {kTable, kIndex}) {
+    for (const std::string_view wanted : {kWindowsTable, kIndex}) {
       RUDDER_ASSIGN(const bool more, schema.step());
       if (!more || schema.text(0) != wanted) {
         return not_a_store(database.name(), "its tables are others");

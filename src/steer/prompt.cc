@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -194,6 +195,20 @@ std::vector<llm::Message> chat(const std::string& system, const Told& told, cons
   return messages;
 }
 
+/// "hits low, stall high": those of the figures that are not medium, a few at most.
+std::string reason_line(const Report& report, const std::vector<std::size_t>& figures,
+                        const PromptText& text) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> parts;
+  for (const std::size_t figure : figures) {
+    if (figure != kHeldAction && report.levels[figure] != Level::kMedium && parts.size() < kMost) {
+      parts.push_back(fmt::format("{} {}", text.metrics[figure],
+                                  text.levels[static_cast<std::size_t>(report.levels[figure])]));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, text.comma));
+}
+
 std::size_t bytes_of(const std::vector<llm::Message>& messages) {
   return std::accumulate(
       messages.begin(), messages.end(), std::size_t{0},
@@ -227,6 +242,27 @@ Result<std::vector<llm::Message>> make_prompt(const ActionSet& actions,
     --goes;
     messages = chat(system, told, amounts, *text);
   }
+  return messages;
+}
+
+Result<std::vector<llm::Message>> make_example(const ActionSet& actions,
+                                               std::span<const Experience> demonstrations,
+                                               std::span<const Episode> history, const Experience& window,
+                                               const std::optional<Expected>& expected,
+                                               const PromptOptions& options) {
+  RUDDER_CHECK(window.best < actions.actions.size(), "a window is of the action set");
+  RUDDER_ASSIGN(const PromptText* const text, text_of_language(options.language));
+  RUDDER_ASSIGN(std::vector<llm::Message> messages,
+                make_prompt(actions, demonstrations, history, window.report, options));
+  std::string answer = fmt::format(
+      R"({{"decision": "{}", "reason": "{}")", actions.actions[window.best].name,
+      reason_line(window.report, telling_figures(actions, demonstrations, window.report, options.figures),
+                  *text));
+  if (expected) {
+    answer += fmt::format(R"(, "expected": {{"hits": "{}", "traffic": "{}"}})", name_of(expected->hits),
+                          name_of(expected->traffic));
+  }
+  messages.push_back({"assistant", answer + "}"});
   return messages;
 }
 

@@ -80,6 +80,9 @@ Result<ParsedReply> parse_reply(std::string_view reply, const ActionSet& actions
     return refused(fmt::format("the reply decides {}, which contradict each other",
                                names_of(actions, decision.actions)));
   }
+  if (decision.actions == 0 && decision.unfinished) {
+    return refused("the reply ends within its decision");
+  }
   if (decision.actions == 0) {
     return refused(fmt::format("no decision in the reply '{}'", one_line(reply, kShownBytes)));
   }

@@ -238,13 +238,18 @@ void ReplyObject::take(const Place& place, const Text& text) {
   const bool decides = place.key == ReplyKey::kDecision || place.key == ReplyKey::kChoice;
   if (place.role == Role::kAnswer && place.key == ReplyKey::kReason && reason_.empty()) {
     reason_ = text.text;
-  } else if (place.role == Role::kAnswer && decides && text.complete) {
+  } else if (place.role == Role::kAnswer && decides) {
     DecisionField field;
-    field.value = trimmed(text.text);
-    if (const auto action = action_of(plain(field.value), spellings_)) {
+    const std::string_view value = trimmed(text.text);
+    if (!text.complete) {
+      field.unfinished = true;  // whatever it would have been, fields of lower standing do not decide instead
+    } else if (const auto action = action_of(plain(value), spellings_)) {
       field.actions = std::uint32_t{1} << *action;
-    } else if (!is_placeholder(field.value)) {
-      field.unknown = std::exchange(field.value, {});
+      field.value = value;
+    } else if (is_placeholder(value)) {
+      field.value = value;
+    } else {
+      field.unknown = value;
     }
     fields_[2 * place.level + (place.key == ReplyKey::kChoice ? 1 : 0)].add(field);
   } else if (place.role == Role::kExpected && place.key == ReplyKey::kHits && text.complete) {

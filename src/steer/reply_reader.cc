@@ -20,7 +20,7 @@ constexpr std::array<Tag, 5> kReasoning = {{{"<think>", "</think>"},
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Longer lines are prose.
-constexpr std::size_t kMaxLineBytes = 160;
+constexpr std::size_t kMaxReplyLine = 160;
 
 class ReplyScan {
  public:
@@ -99,9 +99,9 @@ class ReplyScan {
 
   /// "decision: ACTION" from `at_` to the end of the line.
   void line() {
-    const std::string_view whole = reply_.substr(at_, kMaxLineBytes + 1);
+    const std::string_view whole = reply_.substr(at_, kMaxReplyLine + 1);
     const std::string_view text = whole.substr(0, whole.find('\n'));
-    if (text.size() > kMaxLineBytes) {
+    if (text.size() > kMaxReplyLine) {
       return;
     }
     const std::size_t ascii = text.find(':');
@@ -149,6 +149,7 @@ void DecisionField::add(const DecisionField& other) {
   if (value.empty()) {
     value = other.value;
   }
+  unfinished = unfinished || other.unfinished;
 }
 
 ReplyReading read_reply(std::string_view reply, const std::vector<Spelling>& spellings) {

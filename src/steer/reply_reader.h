@@ -19,8 +19,9 @@ struct DecisionField {
   std::uint32_t actions = 0;                ///< a bit for each action that they name
   std::optional<std::string_view> unknown;  ///< the first value that names none
   std::string_view value;                   ///< the first that names one, trimmed
+  bool unfinished = false;                  ///< the reply ends within one
 
-  [[nodiscard]] bool any() const noexcept { return actions != 0 || unknown.has_value(); }
+  [[nodiscard]] bool any() const noexcept { return actions != 0 || unknown.has_value() || unfinished; }
   void add(const DecisionField& other);
 };
 

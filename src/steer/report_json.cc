@@ -14,7 +14,7 @@
 namespace rudder::steer {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 Error broken(std::string_view problem) {
   return {Errc::kInvalidData, fmt::format("report: {}", problem)};
@@ -22,18 +22,18 @@ Error broken(std::string_view problem) {
 
 /// The parser keeps the last of two equal keys in silence; here they are an error. Nesting is bounded by the
 /// text's length and costs no stack.
-Result<Json> parse(std::string_view text) {
+Result<OrderedJson> parse(std::string_view text) {
   if (text.size() > kMaxReportBytes) {
     return broken(fmt::format("{} bytes, more than {}", text.size(), kMaxReportBytes));
   }
   std::vector<std::vector<std::string>> open;
   std::string twice;
-  const auto watch = [&](int /*depth*/, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) {
+  const auto watch = [&](int /*depth*/, OrderedJson::parse_event_t event, OrderedJson& value) {
+    if (event == OrderedJson::parse_event_t::object_start) {
       open.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
+    } else if (event == OrderedJson::parse_event_t::object_end) {
       open.pop_back();
-    } else if (event == Json::parse_event_t::key) {
+    } else if (event == OrderedJson::parse_event_t::key) {
       auto& keys = open.back();
       const auto& key = value.get_ref<const std::string&>();
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
@@ -43,7 +43,7 @@ Result<Json> parse(std::string_view text) {
     }
     return true;
   };
-  const Json json = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
+  const OrderedJson json = OrderedJson::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) {
     return broken(fmt::format("no JSON object: '{}'", one_line(text, 60)));
   }
@@ -53,7 +53,7 @@ Result<Json> parse(std::string_view text) {
   return json;
 }
 
-Result<std::string> read_line(const Json& value, std::string_view key) {
+Result<std::string> read_line(const OrderedJson& value, std::string_view key) {
   const auto* text = value.get_ptr<const std::string*>();
   if (text == nullptr || !is_report_line(*text)) {
     return broken(fmt::format("{} is not one line of text of at most {} bytes", key, kMaxReportLine));
@@ -61,7 +61,7 @@ Result<std::string> read_line(const Json& value, std::string_view key) {
   return *text;
 }
 
-Status read_levels(const Json& levels, Report& report) {
+Status read_levels(const OrderedJson& levels, Report& report) {
   if (!levels.is_object() || levels.size() != kMetrics) {
     return broken(fmt::format("levels is not an object with all {} metrics", kMetrics));
   }
@@ -77,11 +77,11 @@ Status read_levels(const Json& levels, Report& report) {
   return {};
 }
 
-Status read_changed(const Json& changed, Report& report) {
+Status read_changed(const OrderedJson& changed, Report& report) {
   if (!changed.is_array()) {
     return broken("changed is not a list");
   }
-  for (const Json& each : changed) {
+  for (const OrderedJson& each : changed) {
     const auto* name = each.get_ptr<const std::string*>();
     const std::size_t metric = name == nullptr ? kMetrics : find_metric(*name);
     if (metric == kMetrics || report.changed[metric]) {
@@ -92,17 +92,17 @@ Status read_changed(const Json& changed, Report& report) {
   return {};
 }
 
-Status read_events(const Json& events, Report& report) {
+Status read_events(const OrderedJson& events, Report& report) {
   if (!events.is_array() || events.size() > kMaxEvents) {
     return broken(fmt::format("events is not a list of at most {}", kMaxEvents));
   }
-  for (const Json& each : events) {
+  for (const OrderedJson& each : events) {
     RUDDER_ASSIGN(report.events.emplace_back(), read_line(each, "an event"));
   }
   return {};
 }
 
-Status read_member(std::string_view key, const Json& value, Report& report) {
+Status read_member(std::string_view key, const OrderedJson& value, Report& report) {
   if (key == "sequence") {
     if (!value.is_number_unsigned()) {
       return broken("sequence is not a whole number");
@@ -123,38 +123,38 @@ Status read_member(std::string_view key, const Json& value, Report& report) {
   return read_events(value, report);
 }
 
-constexpr std::array<std::string_view, 6> kKeys = {"sequence", "action",        "levels",
-                                                   "changed",  "busiest_owner", "events"};
+constexpr std::array<std::string_view, 6> kReportKeys = {"sequence", "action",        "levels",
+                                                         "changed",  "busiest_owner", "events"};
 
 }  // namespace
 
 std::string json_of(const Report& report) {
-  Json levels = Json::object();
-  Json changed = Json::array();
+  OrderedJson levels = OrderedJson::object();
+  OrderedJson changed = OrderedJson::array();
   for (std::size_t i = 0; i < kMetrics; ++i) {
     levels[std::string(metric_table()[i].name)] = name_of(report.levels[i]);
     if (report.changed[i]) {
       changed.push_back(metric_table()[i].name);
     }
   }
-  const Json json = {{"sequence", report.sequence},
-                     {"action", one_line(report.action, kMaxReportLine)},
-                     {"levels", levels},
-                     {"changed", changed},
-                     {"busiest_owner", one_line(report.busiest_owner, kMaxReportLine)},
-                     {"events", newest_events(report)}};
+  const OrderedJson json = {{"sequence", report.sequence},
+                            {"action", one_line(report.action, kMaxReportLine)},
+                            {"levels", levels},
+                            {"changed", changed},
+                            {"busiest_owner", one_line(report.busiest_owner, kMaxReportLine)},
+                            {"events", newest_events(report)}};
   return json.dump();
 }
 
 Result<Report> report_of_json(std::string_view json) {
-  RUDDER_ASSIGN(const Json object, parse(json));
+  RUDDER_ASSIGN(const OrderedJson object, parse(json));
   for (const auto& [key, value] : object.items()) {
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+    if (std::find(kReportKeys.begin(), kReportKeys.end(), key) == kReportKeys.end()) {
       return broken(fmt::format("unknown key '{}'", one_line(key, 60)));
     }
   }
   Report report;
-  for (const std::string_view key : kKeys) {
+  for (const std::string_view key : kReportKeys) {
     const auto found = object.find(key);
     if (found == object.end()) {
       return broken(fmt::format("{} is missing", key));

@@ -21,7 +21,7 @@ WindowRing::~WindowRing() {
 WindowRing::Oldest WindowRing::find_oldest() noexcept {
   Oldest oldest;
   for (std::size_t i = 0; i < capacity_ + 2; ++i) {
-    const std::uint64_t stamp = cells_[i].stamp.load(std::memory_order_relaxed);
+    const std::uint64_t stamp = cells_[i].stamp.load(std::memory_order_acquire);
     if (stamp >= kFirst) {
       ++oldest.full;
       if (oldest.cell == nullptr || stamp < oldest.stamp) {
@@ -51,9 +51,13 @@ void WindowRing::push(const Window& window) noexcept {
 }
 
 bool WindowRing::take(Window& window) noexcept {
-  for (Oldest oldest = find_oldest(); oldest.cell != nullptr; oldest = find_oldest()) {
+  for (Oldest oldest = find_oldest(), again; oldest.cell != nullptr; oldest = again) {
+    // What was pushed behind a look's back may be older than what the look then found. A second look misses
+    // nothing older than that.
+    again = find_oldest();
     // Acquire: the pusher's writing of it is over.
-    if (oldest.cell->stamp.compare_exchange_strong(oldest.stamp, kRead, std::memory_order_acquire)) {
+    if (again.stamp == oldest.stamp &&
+        oldest.cell->stamp.compare_exchange_strong(oldest.stamp, kRead, std::memory_order_acquire)) {
       window = oldest.cell->window;
       oldest.cell->stamp.store(kFree, std::memory_order_release);  // for push()
       return true;
@@ -63,7 +67,9 @@ bool WindowRing::take(Window& window) noexcept {
 }
 
 bool WindowRing::wait(Window& window, Duration patience) noexcept {
-  const auto end = (steady_clock().now() + patience).time_since_epoch();
+  constexpr Duration kForever = std::chrono::hours(24 * 365);  // so that the sum below is a time
+  const auto end =
+      (steady_clock().now() + std::clamp(patience, Duration::zero(), kForever)).time_since_epoch();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(end);
   const timespec until{.tv_sec = seconds.count(), .tv_nsec = (end - seconds).count()};
   while (!stopped_.load(std::memory_order_acquire)) {

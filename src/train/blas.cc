@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
-#include <vector>
 
 #include <dlfcn.h>
-#include <unistd.h>
+
+#include "rudder/core/replace_program.h"
 
 #include "train/blas_control.h"
 
@@ -78,26 +78,25 @@ std::string wider_kernels() {
   return std::string(better_kernels(vector_unit(), blas_kernels()));
 }
 
-void select_blas_kernels(std::span<const std::string> arguments) {
+bool prefer_wide_kernels() {
   if (std::getenv(kCoreType) != nullptr || std::getenv(kRestarted) != nullptr) {
-    return;
+    return false;
   }
-  const std::string_view better = better_kernels(vector_unit(), blas_kernels());
+  const std::string better = wider_kernels();
   if (better.empty()) {
-    return;
+    return false;
   }
-  ::setenv(kCoreType, std::string(better).c_str(), 1);
+  ::setenv(kCoreType, better.c_str(), 1);
   ::setenv(kRestarted, "1", 1);
-  std::error_code ignored;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-  std::vector<const char*> argv = {program.c_str()};
-  for (const std::string& argument : arguments) {
-    argv.push_back(argument.c_str());
+  return true;
+}
+
+void select_blas_kernels(std::span<const std::string> arguments) {
+  if (prefer_wide_kernels()) {
+    static_cast<void>(replace_program(this_program(), arguments));
+    // Only a failed restart comes here: the program goes on with the slow kernels.
+    ::unsetenv(kCoreType);
   }
-  argv.push_back(nullptr);
-  ::execv(program.c_str(), const_cast<char* const*>(argv.data()));
-  // Only a failed restart comes here: the program goes on with the slow kernels.
-  ::unsetenv(kCoreType);
 }
 
 }  // namespace rudder::train

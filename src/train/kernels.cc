@@ -50,7 +50,8 @@ void relu_dropout(WorkerPool& pool, const Dropout& dropout, std::span<float> x) 
   pool.run(x.size(), kGrainFloats, [&](std::size_t begin, std::size_t end) {
     const auto part = x.subspan(begin, end - begin);
     if (dropout.dropped == 0) {
-      std::ranges::transform(part, part.begin(), [](float value) { return value > 0 ? value : 0.0F; });
+      std::ranges::transform(part, part.begin(),
+                             [](float value) { return value <= 0 ? 0.0F : value; });  // keeps NaN
     } else {
       kernels.relu_dropout(dropout.key, begin, dropout.dropped, dropout.scale(), part);
     }

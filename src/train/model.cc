@@ -69,10 +69,6 @@ std::int64_t count_of(const ParameterShape& shape) {
   return std::accumulate(shape.sizes.begin(), shape.sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::span<float> values_of(const at::Tensor& x) {
-  return {x.data_ptr<float>(), static_cast<std::size_t>(x.numel())};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Model>> Model::create(const ModelShape& shape, std::uint64_t seed, std::size_t spare,

@@ -34,9 +34,6 @@ RowsView rows_of(const at::Tensor& x) {
   const auto width = static_cast<std::size_t>(x.size(1));
   return {x.data_ptr<float>(), width, width};
 }
-std::span<float> values_of(const at::Tensor& x) {
-  return {x.data_ptr<float>(), static_cast<std::size_t>(x.numel())};
-}
 at::Tensor new_rows(std::size_t rows, std::size_t width) {
   return at::empty({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)}, at::kFloat);
 }

@@ -3,7 +3,9 @@
 // All tensors are contiguous f32 on the CPU. Results do not depend on the number of threads of the pool.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 
 #include <ATen/core/Tensor.h>
 
@@ -12,6 +14,11 @@
 #include "train/precision.h"
 
 namespace rudder::train {
+
+/// All values of a contiguous f32 tensor.
+[[nodiscard]] inline std::span<float> values_of(const at::Tensor& x) {
+  return {x.data_ptr<float>(), static_cast<std::size_t>(x.numel())};
+}
 
 using Structure = std::shared_ptr<LayerStructure>;
 

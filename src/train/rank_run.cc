@@ -30,6 +30,7 @@
 #include "train/run_metrics.h"
 #include "train/run_progress.h"
 #include "train/run_totals.h"
+#include "train/steering.h"
 #include "train/step_groups.h"
 #include "train/stepper.h"
 #include "train/structure_access.h"
@@ -59,10 +60,18 @@ class RankRun {
         graph_(setting.graph),
         setting_(setting),
         deadline_(from_seconds(setting.options.deadline_seconds)) {}
+  ~RankRun() {
+    if (steering_) {
+      steering_->stop();  // the buffer's planner may be waiting for it
+    }
+  }
+  RankRun(const RankRun&) = delete;
+  RankRun& operator=(const RankRun&) = delete;
 
   Result<TrainResult> run(std::unique_ptr<transport::Transport> transport) {
     const Status done = run_inside(std::move(transport));
     if (!done.ok()) {
+      setting_.rendezvous.fail(done.error());
       return explain(done.error());
     }
     return std::move(result_);
@@ -83,6 +92,7 @@ class RankRun {
                                  .collective = *collective_,
                                  .progress = *progress_,
                                  .structure = *structure_,
+                                 .steering = steering_.get(),
                                  .stop = setting_.stop});
     while (!progress_->done() && !stepper_->stopped()) {
       RUDDER_TRY(train_epoch());
@@ -170,6 +180,12 @@ class RankRun {
                                     .settings = options_.settings,
                                     .slots = size.slots(halo.size()),
                                     .depth = options_.depth};
+    if (!options_.steering.agent.empty()) {
+      const std::uint64_t batches = dataplane::run_shape(*schedule_, feeding).steps;
+      RUDDER_ASSIGN(steering_, Steering::create(options_, who_.rank, graph_, *plane_, batches,
+                                                learner_->gradient().size()));
+      steering_->take(buffer);
+    }
     RUDDER_ASSIGN(buffer.halo_degrees, structure_->halo_degrees(halo, buffer));
     RUDDER_ASSIGN(feed_, dataplane::make_embedded_feed(
                              {graph_, std::span(&*part_, 1), *schedule_, who_.rank, structure_->remote()},
@@ -258,6 +274,9 @@ class RankRun {
       return Error{Errc::kInvalidData, fmt::format("{}: no validation node has a label to judge epochs by",
                                                    graph_.directory().string())};
     }
+    if (steering_) {
+      steering_->rebase();
+    }
     result.val_accuracy = accuracy.val;
     result.evaluation_seconds = to_seconds(steady_clock().now() - start);
     return {};
@@ -272,6 +291,10 @@ class RankRun {
     progress_->report(result_);
     if (!result_.stopped) {
       progress_->take_best(*learner_);
+    }
+    if (steering_) {
+      steering_->finish();
+      RUDDER_ASSIGN(result_.steering, steering_->sum(*collective_));
     }
     RUDDER_ASSIGN(result_.model_digest, compare_replicas(*collective_, learner_->parameters()));
     RUDDER_ASSIGN(result_.wire, sum_wire_error(*collective_, plane_->narrowing_error()));
@@ -342,6 +365,7 @@ class RankRun {
   AccessRecord accesses_;                ///< filled by the feed
   std::vector<graph::Part> host_parts_;  ///< with a shared buffer, all of the host's
   std::optional<StructureAccess> structure_;
+  std::unique_ptr<Steering> steering_;  ///< of the feed's buffer; null: nobody steers
   std::unique_ptr<dataplane::BatchSource> feed_;
   std::optional<RunProgress> progress_;
   std::optional<Stepper> stepper_;

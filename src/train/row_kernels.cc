@@ -130,7 +130,7 @@ RUDDER_INLINE void relu_dropout_body(std::uint64_t key, std::size_t first, std::
     const std::size_t count = std::min(kWords * 4, x.size() - begin);
     for (std::size_t j = 0; j < count; ++j) {
       const float value = part[j] * scale;
-      part[j] = lanes[j] >= dropped && value > 0 ? value : 0.0F;
+      part[j] = lanes[j] < dropped || value <= 0 ? 0.0F : value;  // keeps NaN
     }
   }
 }

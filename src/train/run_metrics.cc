@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_metrics.h"
 
+#include <chrono>
 #include <string>
 
 namespace rudder::train {
@@ -51,6 +52,8 @@ RunMetrics::RunMetrics(metrics::Registry& registry, const TrainOptions& options,
       epoch_loss_(
           registry.gauge("rudder_epoch_loss", "Mean loss of the last finished epoch", rank_label(rank))),
       learning_rate_(registry.gauge("rudder_learning_rate", "Of the last step", rank_label(rank))),
+      step_time_(registry.gauge("rudder_last_step_timestamp_seconds",
+                                "Wall clock at the end of the last step, since 1970", rank_label(rank))),
       epochs_(registry.counter("rudder_epochs_total", "Epochs finished", rank_label(rank))),
       steps_(registry.counter("rudder_steps_total", "Steps finished", rank_label(rank))) {
   registry.gauge("rudder_run_epochs", "Epochs of the whole run", rank_label(rank)).set(options.epochs);
@@ -72,6 +75,7 @@ void RunMetrics::step_done(std::uint64_t step, const cache::Counts& counts, cons
   stall_.add(times.stall);
   step_loss_.set(loss);
   learning_rate_.set(rate_at(rate_, step));
+  step_time_.set(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   steps_.add();
 }
 

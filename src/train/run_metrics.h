@@ -45,6 +45,7 @@ class RunMetrics {
   metrics::Gauge& step_loss_;
   metrics::Gauge& epoch_loss_;
   metrics::Gauge& learning_rate_;
+  metrics::Gauge& step_time_;
   metrics::Counter& epochs_;
   metrics::Counter& steps_;
 };

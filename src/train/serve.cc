@@ -18,7 +18,7 @@
 #include "rudder/transport/rendezvous.h"
 #include "rudder/transport/transport.h"
 
-#include "train/collective.h"
+#include "train/meet.h"
 #include "train/torch_error.h"
 
 namespace rudder::train {
@@ -71,45 +71,25 @@ Result<Host> open_host(const graph::PartitionedGraph& graph, const RankInfo& who
   return host;
 }
 
-struct Meeting {
-  std::shared_ptr<transport::Rendezvous> rendezvous;
-  std::unique_ptr<dataplane::Plane> plane;
-};
-
-Result<Meeting> meet(const ServeOptions& options, const RankInfo& who, const graph::PartitionedGraph& graph,
-                     const Host& host) {
-  const Duration deadline = from_seconds(options.deadline_seconds);
-  Meeting met;
-  std::unique_ptr<transport::Transport> transport;
-  if (who.world == 1) {
-    met.rendezvous = std::make_shared<transport::LocalRendezvous>();
-    transport = std::move(transport::make_loopback_transports(1).front());
-  } else {
-    RUDDER_ASSIGN(met.rendezvous, make_tcp_rendezvous(who, deadline));
-    RUDDER_ASSIGN(met.rendezvous, transport::authenticate(std::move(met.rendezvous), who.secret, who.rank,
-                                                          who.world, Deadline::in(deadline)));
-    RUDDER_ASSIGN(transport, transport::make_ucx_transport(who.rank, who.world));
-  }
-  if (options.link_bits_per_second > 0) {
-    constexpr std::size_t kBurstBytes = std::size_t{64} << 10;
-    transport =
-        transport::make_shaped_transport(std::move(transport), options.link_bits_per_second, kBurstBytes);
-  }
-  RUDDER_ASSIGN(met.plane, dataplane::Plane::create(graph, std::move(transport), *met.rendezvous,
-                                                    {.rank = who.rank,
-                                                     .world = who.world,
-                                                     .parts_each = static_cast<PartId>(host.parts.size()),
-                                                     .host = who.host,
-                                                     .deadline = deadline,
-                                                     .session = "host-dataplane",
-                                                     .secret = who.secret,
-                                                     .figures = options.figures}));
+/// The host's data plane, with its parts' rows published.
+Result<std::unique_ptr<dataplane::Plane>> open_plane(const ServeOptions& options, const RankInfo& who,
+                                                     const graph::PartitionedGraph& graph, const Host& host,
+                                                     Meeting& met) {
+  RUDDER_ASSIGN(auto plane, dataplane::Plane::create(graph, std::move(met.transport), *met.rendezvous,
+                                                     {.rank = who.rank,
+                                                      .world = who.world,
+                                                      .parts_each = static_cast<PartId>(host.parts.size()),
+                                                      .host = who.host,
+                                                      .deadline = from_seconds(options.deadline_seconds),
+                                                      .session = "host-dataplane",
+                                                      .secret = who.secret,
+                                                      .figures = options.figures}));
   std::vector<std::span<const std::byte>> rows;
   for (const graph::Part& part : host.parts) {
     rows.push_back(part.features());
   }
-  met.plane->publish(0, std::move(rows), graph.row_bytes());
-  return met;
+  plane->publish(0, std::move(rows), graph.row_bytes());
+  return plane;
 }
 
 Result<dataplane::ServiceOptions> service_options(const ServeOptions& options,
@@ -136,9 +116,10 @@ Status serve_host(const ServeOptions& options, const RankInfo& who, const RunLis
   quiet_torch_logs();
   RUDDER_ASSIGN(const graph::PartitionedGraph graph, graph::PartitionedGraph::open(options.partition));
   RUDDER_ASSIGN(const Host host, open_host(graph, who));
-  RUDDER_ASSIGN(const Meeting met, meet(options, who, graph, host));
+  RUDDER_ASSIGN(Meeting met, meet(who, options.link_bits_per_second, from_seconds(options.deadline_seconds)));
+  RUDDER_ASSIGN(const auto plane, open_plane(options, who, graph, host, met));
   RUDDER_ASSIGN(dataplane::ServiceOptions serving, service_options(options, graph, host, log));
-  RUDDER_ASSIGN(const auto service, dataplane::HostService::open(graph, *met.plane, std::move(serving)));
+  RUDDER_ASSIGN(const auto service, dataplane::HostService::open(graph, *plane, std::move(serving)));
   std::atomic<bool> stopped{false};
   const ReadableWatch watch(stop_descriptor, [&] {
     stopped.store(true);

@@ -47,7 +47,16 @@ Result<TimePoint> Stepper::step(dataplane::BatchSource& feed, TimePoint start, S
   setting_.progress.finish_step(static_cast<float>(loss), passengers[0], learner);
   const TimePoint end = steady_clock().now();
   sums.times.compute += to_seconds(end - summed);
+  batch_times_ += {.compute = to_seconds(end - summed), .all_reduce = to_seconds(summed - learnt)};
+  tell(feed, true);
   return end;
+}
+
+/// Tells who steers of the last batch. What a planner may wait for has been told before next() is called.
+void Stepper::tell(const dataplane::BatchSource& feed, bool averaged) {
+  if (setting_.steering != nullptr) {
+    setting_.steering->trained(batch_times_, batch_bytes_, averaged, feed.ready());
+  }
 }
 
 Result<TimePoint> Stepper::learn(dataplane::BatchSource& feed, TimePoint start, StepSums& sums,
@@ -68,9 +77,14 @@ Result<TimePoint> Stepper::learn(dataplane::BatchSource& feed, TimePoint start, 
     sums.counts += batch.counts;
     sums.moved += batch.transfer;
     sums.asked += batch.sampled.asked;
+    batch_bytes_ = batch.transfer.wire_bytes;
     feed.recycle(std::move(batch));
     const TimePoint learnt = steady_clock().now();
-    sums.times += {.compute = to_seconds(learnt - fed), .stall = to_seconds(fed - start)};
+    batch_times_ = {.compute = to_seconds(learnt - fed), .stall = to_seconds(fed - start)};
+    sums.times += batch_times_;
+    if (b + 1 < end) {
+      tell(feed, false);
+    }
     start = learnt;
   }
   return start;
@@ -120,7 +134,8 @@ Status Stepper::check(float loss) const {
   }
   return Error{Errc::kInvalidData,
                fmt::format("the loss of epoch {}, step {} is {}: the training diverges (a lower "
-                           "--learning-rate or --clip-norm may help)",
+                           "--learning-rate or --clip-norm may help), or features are not finite "
+                           "(rudder graph info looks)",
                            setting_.progress.epoch(), setting_.progress.step_in_epoch(), loss)};
 }
 

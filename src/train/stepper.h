@@ -19,6 +19,7 @@
 #include "train/labelled_seeds.h"
 #include "train/learner.h"
 #include "train/run_progress.h"
+#include "train/steering.h"
 #include "train/structure_access.h"
 
 namespace rudder::train {
@@ -33,6 +34,7 @@ struct StepSetting {
   Collective& collective;
   RunProgress& progress;
   const StructureAccess& structure;
+  Steering* steering = nullptr;  ///< hears of each batch; null: nobody steers
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -81,6 +83,7 @@ class Stepper {
   };
   [[nodiscard]] Result<TimePoint> learn(dataplane::BatchSource& feed, TimePoint start, StepSums& sums,
                                         Group& group);
+  void tell(const dataplane::BatchSource& feed, bool averaged);
   [[nodiscard]] std::size_t labelled(const dataplane::Batch& batch) const;
   [[nodiscard]] Lesson lesson_of(const dataplane::Batch& batch, double weight);
   [[nodiscard]] Status sum_gradient();
@@ -90,6 +93,8 @@ class Stepper {
   std::vector<float> degrees_;
   std::vector<std::uint8_t> label_rows_;
   std::vector<double> hit_rates_;
+  metrics::StepTimes batch_times_;  ///< of the last batch
+  std::uint64_t batch_bytes_ = 0;   ///< on the wire
   double loss_ = 0;
   bool stopped_ = false;
 };

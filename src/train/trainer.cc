@@ -14,22 +14,12 @@
 #include "rudder/transport/rendezvous.h"
 #include "rudder/transport/transport.h"
 
-#include "train/collective.h"
+#include "train/meet.h"
 #include "train/rank_run.h"
 #include "train/torch_error.h"
 
 namespace rudder::train {
 namespace {
-
-constexpr std::size_t kBurstBytes = std::size_t{64} << 10;
-
-std::unique_ptr<transport::Transport> shaped(const TrainOptions& options,
-                                             std::unique_ptr<transport::Transport> transport) {
-  if (options.link_bits_per_second <= 0) {
-    return transport;
-  }
-  return transport::make_shaped_transport(std::move(transport), options.link_bits_per_second, kBurstBytes);
-}
 
 /// LibTorch and UCX end the process when descriptors run out in the middle of a run.
 Status ensure_descriptors(Rank world) {
@@ -77,7 +67,8 @@ Result<TrainResult> train_in_threads(const TrainOptions& options, const RankInfo
         name_this_thread(fmt::format("rudder-rank{}", rank));
         RankInfo self{.rank = rank, .world = who.world, .host = who.host, .secret = who.secret};
         const RankSetting setting{options, std::move(self), graph, listener, stop, rendezvous};
-        auto outcome = train_in_thread(setting, shaped(options, std::move(transports[rank])));
+        auto outcome =
+            train_in_thread(setting, behind_link(std::move(transports[rank]), options.link_bits_per_second));
         if (!outcome.ok()) {
           rendezvous.fail(outcome.error());
         } else if (rank == 0) {
@@ -98,15 +89,9 @@ Result<TrainResult> train_one_rank(const TrainOptions& options, const RankInfo& 
   if (who.world == 1) {
     return train_in_threads(options, who, graph, listener, stop);
   }
-  const Duration patience = from_seconds(options.deadline_seconds);
-  std::shared_ptr<transport::Rendezvous> rendezvous;
-  RUDDER_ASSIGN(rendezvous, make_tcp_rendezvous(who, patience));
-  RUDDER_ASSIGN(rendezvous, transport::authenticate(std::move(rendezvous), who.secret, who.rank, who.world,
-                                                    Deadline::in(patience)));
-  std::unique_ptr<transport::Transport> transport;
-  RUDDER_ASSIGN(transport, transport::make_ucx_transport(who.rank, who.world));
-  const RankSetting setting{options, who, graph, listener, stop, *rendezvous};
-  return run_rank(setting, shaped(options, std::move(transport)));
+  RUDDER_ASSIGN(Meeting met, meet(who, options.link_bits_per_second, from_seconds(options.deadline_seconds)));
+  const RankSetting setting{options, who, graph, listener, stop, *met.rendezvous};
+  return run_rank(setting, std::move(met.transport));
 }
 
 }  // namespace

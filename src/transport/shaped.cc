@@ -25,7 +25,7 @@ namespace {
 using Recycle = std::function<void(AlignedBytes)>;
 
 /// A message on its way out or in; `peer` is its receiver or its sender.
-struct Message {
+struct ShapedMessage {
   Rank peer = 0;
   std::size_t header_bytes = 0;
   std::array<std::byte, kMaxHeaderBytes> header;
@@ -41,7 +41,7 @@ struct Message {
 };
 
 /// A body that the inner transport is done with.
-struct Returned {
+struct ReturnedBody {
   Rank to = 0;
   AlignedBytes body;
   Recycle recycle;
@@ -52,7 +52,7 @@ struct Failure {
   Error error;
 };
 
-using Event = std::variant<Message, Returned, Failure>;
+using ShapedEvent = std::variant<ShapedMessage, ReturnedBody, Failure>;
 
 constexpr Rank kNobody = std::numeric_limits<Rank>::max();
 
@@ -115,9 +115,9 @@ class Shaped final : public Transport, private Receiver {
   void received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) override;
   void peer_failed(Rank peer, const Error& error) override;
 
-  void depart(Message message);
-  void handle(Message message);
-  void handle(Returned returned);
+  void depart(ShapedMessage message);
+  void handle(ShapedMessage message);
+  void handle(ReturnedBody returned);
   void handle(Failure failure);
 
   std::unique_ptr<Transport> inner_;
@@ -129,8 +129,8 @@ class Shaped final : public Transport, private Receiver {
   Outstanding outstanding_;
   /// Memory for bodies on their way in, with their senders. Inner progress thread only.
   std::map<const std::byte*, std::pair<Rank, AlignedBytes>> rooms_;
-  TimedQueue<Message> departures_;
-  TimedQueue<Event> arrivals_;
+  TimedQueue<ShapedMessage> departures_;
+  TimedQueue<ShapedEvent> arrivals_;
   std::jthread departing_;
   std::jthread arriving_;
 };
@@ -153,13 +153,13 @@ Status Shaped::start(Receiver& receiver) {
   RUDDER_TRY(inner_->start(*this));
   departing_ = std::jthread([this] {
     name_this_thread("shaped out");
-    while (std::optional<Message> message = departures_.pop()) {
+    while (std::optional<ShapedMessage> message = departures_.pop()) {
       depart(std::move(*message));
     }
   });
   arriving_ = std::jthread([this] {
     name_this_thread("shaped in");
-    while (std::optional<Event> event = arrivals_.pop()) {
+    while (std::optional<ShapedEvent> event = arrivals_.pop()) {
       std::visit([this](auto& what) { handle(std::move(what)); }, *event);
     }
   });
@@ -178,7 +178,7 @@ void Shaped::send(Rank to, std::span<const std::byte> header, AlignedBytes body,
                   Recycle recycle) {
   RUDDER_CHECK(header.size() <= kMaxHeaderBytes, "send: header too long");
   RUDDER_CHECK(body_bytes <= body.size(), "send: body shorter than body_bytes");
-  Message message;
+  ShapedMessage message;
   message.peer = to;
   message.set_header(header);
   message.body = std::move(body);
@@ -195,11 +195,11 @@ Status Shaped::flush(Deadline deadline) {
   return inner_->flush(deadline);
 }
 
-void Shaped::depart(Message message) {
+void Shaped::depart(ShapedMessage message) {
   const Rank to = message.peer;
   inner_->send(to, message.header_span(), std::move(message.body), message.body_bytes,
                [this, to, recycle = std::move(message.recycle)](AlignedBytes body) {
-                 arrivals_.push(steady_clock().now(), Returned{to, std::move(body), recycle});
+                 arrivals_.push(steady_clock().now(), ReturnedBody{to, std::move(body), recycle});
                });
 }
 
@@ -211,7 +211,7 @@ std::byte* Shaped::landing(Rank from, std::span<const std::byte> /*header*/, std
 }
 
 void Shaped::received(Rank from, std::span<const std::byte> header, std::span<std::byte> body) {
-  Message message;
+  ShapedMessage message;
   message.peer = from;
   message.set_header(header);
   message.body_bytes = body.size();
@@ -228,7 +228,7 @@ void Shaped::peer_failed(Rank peer, const Error& error) {
   arrivals_.push(std::max(in_.last(), steady_clock().now()), Failure{peer, error});
 }
 
-void Shaped::handle(Message message) {
+void Shaped::handle(ShapedMessage message) {
   if (message.body_bytes == 0) {
     receiver_->received(message.peer, message.header_span(), {});
     return;
@@ -241,7 +241,7 @@ void Shaped::handle(Message message) {
   receiver_->received(message.peer, message.header_span(), {place, message.body_bytes});
 }
 
-void Shaped::handle(Returned returned) {
+void Shaped::handle(ReturnedBody returned) {
   if (returned.recycle) {
     returned.recycle(std::move(returned.body));
   }

@@ -8,7 +8,7 @@
 namespace rudder::transport {
 namespace {
 
-/// How long the destructor waits for endpoints to flush, and again for them to close.
+/// How long the destructor waits for endpoints to flush, again for them to close, and for what then remains.
 constexpr Duration kClosePatience = std::chrono::seconds(1);
 
 }  // namespace
@@ -134,6 +134,13 @@ void UcxTransport::shut_down() {
       return peer.endpoint == nullptr && (!peer.failure || peer.buried);
     });
   });
+  // What is left of closed endpoints goes in callbacks of its own. A worker that is destroyed before them
+  // makes UCX 1.13 walk a list that it has moved (ucs_callbackq_remove_if).
+  const Deadline deadline = Deadline::in(kClosePatience);
+  int idle = 0;
+  while (idle < 3 && !deadline.passed()) {
+    idle = worker_->progress() ? 0 : idle + 1;
+  }
 }
 
 }  // namespace rudder::transport

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -21,6 +22,22 @@
 
 namespace rudder::transport {
 namespace {
+
+/// What we set where the user's environment has not.
+struct Setting {
+  const char* variable;
+  const char* name;  ///< ucp_config_modify()'s, to which a transport's own settings have no prefix
+  const char* value;
+};
+// UCX 1.13 aborts the process when a peer ends while a message sent without a copy waits for its TCP socket
+// (uct_tcp_ep_sendv completes it twice), so eager messages are copied. In pieces this long, copies are no
+// slower than doing without (bench/pull_bench).
+constexpr std::array<Setting, 4> kSettings{{
+    {"UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "1s"},
+    {"UCX_ZCOPY_THRESH", "ZCOPY_THRESH", "inf"},
+    {"UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "512k"},
+    {"UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", "512k"},
+}};
 
 [[nodiscard]] Error ucx_error(const char* call, ucs_status_t status) {
   const char* transports = std::getenv("UCX_TLS");
@@ -68,9 +85,13 @@ Status UcxWorker::open_context(Rank world) {
     return ucx_error("ucp_config_read", status);
   }
   const std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)> release(config, &ucp_config_release);
-  if (std::getenv("UCX_KEEPALIVE_INTERVAL") == nullptr) {
-    if (const ucs_status_t status = ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s"); status != UCS_OK) {
-      return ucx_error("ucp_config_modify(KEEPALIVE_INTERVAL=1s)", status);
+  for (const Setting& setting : kSettings) {
+    if (std::getenv(setting.variable) != nullptr) {
+      continue;
+    }
+    if (const ucs_status_t status = ucp_config_modify(config, setting.name, setting.value);
+        status != UCS_OK) {
+      return ucx_error(fmt::format("ucp_config_modify({}={})", setting.name, setting.value).c_str(), status);
     }
   }
   ucp_params_t params{};

@@ -25,9 +25,9 @@ namespace rudder::transport {
 class UcxWorker {
  public:
   /// Active messages with wake-up, for headers of up to `header_bytes`. Settings come from UCX's environment
-  /// variables; where the user has set none, peers are checked every second and UCX logs nothing below
-  /// errors. UCX's log goes to the log of this program instead of standard output (both for the whole
-  /// process).
+  /// variables; where the user has set none, peers are checked every second, short messages are
+  /// copied on their way, TCP sends pieces of 512 KiB, and UCX logs nothing below errors. UCX's log goes to
+  /// the log of this program instead of standard output (both for the whole process).
   [[nodiscard]] static Result<std::unique_ptr<UcxWorker>> create(Rank world, std::size_t header_bytes);
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;

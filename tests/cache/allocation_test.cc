@@ -10,9 +10,9 @@ namespace rudder::cache {
 namespace {
 
 using test::allocations;
-using testing::community_scene;
-using testing::make_policy;
-using testing::Scene;
+using testing_support::community_scene;
+using testing_support::make_policy;
+using testing_support::Scene;
 
 TEST(Allocation, TheCounterCounts) {
   const std::size_t before = allocations;

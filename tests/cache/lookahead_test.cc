@@ -13,14 +13,14 @@
 namespace rudder::cache {
 namespace {
 
-using testing::Batches;
-using testing::community_scene;
-using testing::fetched_rows;
-using testing::make_policy;
-using testing::plan_run;
-using testing::random_scene;
-using testing::rows_of;
-using testing::Scene;
+using testing_support::Batches;
+using testing_support::community_scene;
+using testing_support::fetched_rows;
+using testing_support::make_policy;
+using testing_support::plan_run;
+using testing_support::random_scene;
+using testing_support::rows_of;
+using testing_support::Scene;
 
 /// What a row is worth to the look-ahead rule: smaller is better.
 struct Worth {

@@ -13,12 +13,12 @@
 namespace rudder::cache {
 namespace {
 
-using testing::Batches;
-using testing::fetched_rows;
-using testing::make_policy;
-using testing::plan_run;
-using testing::random_scene;
-using testing::Scene;
+using testing_support::Batches;
+using testing_support::fetched_rows;
+using testing_support::make_policy;
+using testing_support::plan_run;
+using testing_support::random_scene;
+using testing_support::Scene;
 
 /// Fewest rows fetched, by dynamic programming over all buffer contents (bit sets of rows). Any set may be
 /// fetched before the first batch and on top of each batch; a batch's misses are fetched, then any set of at

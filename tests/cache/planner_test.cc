@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::LiteralMachine;
+using testing_support::LiteralMachine;
 
 /// A policy made of closures, which notes all calls.
 class Scripted final : public Cloneable<Scripted> {

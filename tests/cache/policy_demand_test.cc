@@ -13,11 +13,11 @@
 namespace rudder::cache {
 namespace {
 
-using testing::Batches;
-using testing::make_policy;
-using testing::random_scene;
-using testing::rows_of;
-using testing::Scene;
+using testing_support::Batches;
+using testing_support::make_policy;
+using testing_support::random_scene;
+using testing_support::rows_of;
+using testing_support::Scene;
 
 class Model {
  public:
@@ -166,7 +166,7 @@ TEST(Clock, HoldsWhatAnArrayWithMarksHolds) {
   compare("clock", [](std::size_t capacity) { return std::make_unique<ClockModel>(capacity); });
 }
 
-std::vector<std::set<NodeId>> contents(const char* policy, SlotId capacity, const Batches& batches) {
+std::vector<std::set<NodeId>> contents_after(const char* policy, SlotId capacity, const Batches& batches) {
   PolicyContext context;
   context.capacity = capacity;
   Planner planner(make_policy(policy, context), capacity, 1);
@@ -181,12 +181,12 @@ std::vector<std::set<NodeId>> contents(const char* policy, SlotId capacity, cons
 
 TEST(Lru, EvictsTheLeastRecentlyUsedRow) {
   using Rows = std::set<NodeId>;
-  EXPECT_THAT(contents("lru", 2, {{1}, {2}, {1}, {3}, {1}, {4, 5, 6}}),
+  EXPECT_THAT(contents_after("lru", 2, {{1}, {2}, {1}, {3}, {1}, {4, 5, 6}}),
               ::testing::ElementsAre(Rows{1}, Rows{1, 2}, Rows{1, 2}, Rows{1, 3}, Rows{1, 3}, Rows{5, 6}));
 }
 
 TEST(Lfu, KeepsTheRowUsedMostOften) {
-  EXPECT_EQ(contents("lfu", 2, {{1}, {1}, {1}, {2}, {3}, {4}}).back(), (std::set<NodeId>{1, 4}));
+  EXPECT_EQ(contents_after("lfu", 2, {{1}, {1}, {1}, {2}, {3}, {4}}).back(), (std::set<NodeId>{1, 4}));
 }
 
 TEST(Lfu, ForgetsWhatWasPopularLongAgo) {
@@ -195,12 +195,12 @@ TEST(Lfu, ForgetsWhatWasPopularLongAgo) {
     batches.push_back({3});
     batches.push_back({4});
   }
-  EXPECT_EQ(contents("lfu", 2, batches).back().count(1), 0U);
+  EXPECT_EQ(contents_after("lfu", 2, batches).back().count(1), 0U);
 }
 
 TEST(Clock, GivesAHitRowASecondChance) {
   using Rows = std::set<NodeId>;
-  EXPECT_THAT(contents("clock", 2, {{1, 2}, {1}, {3}, {4}}),
+  EXPECT_THAT(contents_after("clock", 2, {{1, 2}, {1}, {3}, {4}}),
               ::testing::ElementsAre(Rows{1, 2}, Rows{1, 2}, Rows{1, 3}, Rows{3, 4}));
 }
 

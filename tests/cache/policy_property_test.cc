@@ -12,12 +12,12 @@
 namespace rudder::cache {
 namespace {
 
-using testing::fetched_rows;
-using testing::make_policy;
-using testing::plan_run;
-using testing::Push;
-using testing::random_scene;
-using testing::Scene;
+using testing_support::fetched_rows;
+using testing_support::make_policy;
+using testing_support::plan_run;
+using testing_support::Push;
+using testing_support::random_scene;
+using testing_support::Scene;
 
 class EveryPolicy : public ::testing::TestWithParam<std::string> {};
 

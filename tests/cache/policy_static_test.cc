@@ -11,10 +11,10 @@
 namespace rudder::cache {
 namespace {
 
-using testing::make_policy;
-using testing::plan_run;
-using testing::random_scene;
-using testing::Scene;
+using testing_support::make_policy;
+using testing_support::plan_run;
+using testing_support::random_scene;
+using testing_support::Scene;
 
 /// Nodes 0 and 1 are the rank's own. Degrees 9 9 1 5 5 0 5 2; the halo lacks node 6.
 Scene small_scene() {
@@ -40,7 +40,7 @@ TEST(None, FetchesEveryRequestedRow) {
   const Scene scene = random_scene(1, 20, 30, 10);
   Counts totals;
   static_cast<void>(
-      plan_run(scene, make_policy("none", scene.context(10)), 10, 1, testing::Push::kLazy, &totals));
+      plan_run(scene, make_policy("none", scene.context(10)), 10, 1, testing_support::Push::kLazy, &totals));
   EXPECT_EQ(totals.hits, 0U);
   EXPECT_EQ(totals.fetched, totals.requests);
   EXPECT_EQ(totals.bypassed, totals.requests);
@@ -66,7 +66,7 @@ TEST(Vip, FillsTheBufferWithTheRemoteNodesMostLikelySampled) {
 TEST(FixedWindow, HoldsTheNextBatchAndNothingElse) {
   const Scene scene = random_scene(4, 40, 50, 12);
   Planner planner(make_policy("fixed-window", scene.context(40)), 40, 1);
-  testing::LiteralMachine machine(40, 1);
+  testing_support::LiteralMachine machine(40, 1);
   for (const auto& batch : scene.batches) {
     planner.push(batch);
   }
@@ -79,7 +79,7 @@ TEST(FixedWindow, HoldsTheNextBatchAndNothingElse) {
     const std::set<NodeId> expected =
         next < scene.batches.size() ? std::set<NodeId>(scene.batches[next].begin(), scene.batches[next].end())
                                     : std::set<NodeId>{};
-    EXPECT_EQ(testing::rows_of(planner.residency()), expected);
+    EXPECT_EQ(testing_support::rows_of(planner.residency()), expected);
   }
   EXPECT_EQ(planner.totals().hits, planner.totals().requests);
 }
@@ -93,7 +93,7 @@ TEST(FixedWindow, FetchesWhatTwoNeighbouringBatchesDoNotShare) {
       expected += before.count(row) == 0 ? 1U : 0U;
     }
   }
-  EXPECT_EQ(testing::fetched_rows(scene, "fixed-window", 25), expected);
+  EXPECT_EQ(testing_support::fetched_rows(scene, "fixed-window", 25), expected);
 }
 
 TEST(FixedWindow, TakesRowsAtHandBeforeItFetchesOthers) {

@@ -13,11 +13,11 @@
 namespace rudder::cache {
 namespace {
 
-using testing::make_policy;
-using testing::plan_run;
-using testing::Push;
-using testing::random_scene;
-using testing::Scene;
+using testing_support::make_policy;
+using testing_support::plan_run;
+using testing_support::Push;
+using testing_support::random_scene;
+using testing_support::Scene;
 
 /// Answers by step.
 class Table final : public Helm {
@@ -124,6 +124,19 @@ TEST(Steered, KeepsRowsAcrossAChangeOfPolicyAndDropsThoseBeyondASmallerSize) {
   EXPECT_EQ(plans[1].counts.hits, 0U);
   EXPECT_EQ(plans[2].counts.hits, 5U) << "rows 1 to 4 lived on under the new policy";
   EXPECT_EQ(plans[3].counts.hits, 3U) << "slots 0 to 2 are left";
+}
+
+TEST(Steered, LfuForgetsNoCountsWhenItsSizeChanges) {
+  Scene scene = random_scene(1, 24, 1, 1);
+  scene.owned = 0;
+  scene.batches = {{1, 2, 3}, {1, 2}, {1, 2}, {4}, {5}, {1, 2, 5}};
+  Table helm;
+  helm.steers[3] = Steer{"lfu", 4, 64, false};
+  helm.steers[4] = Steer{"lfu", 3, 64, false};
+  const std::vector<Plan> plans = plan_run(
+      scene, make_steered(scene.context(4), steered_settings(), Steer{"lfu", 3, 64, false}, &helm), 4);
+  // Row 4 took the fourth slot, which went again; of rows 1 to 3, row 3 was used least often.
+  EXPECT_EQ(plans[5].counts.hits, 3U);
 }
 
 TEST(Steered, ReplacesWhenToldAndOnlyThen) {

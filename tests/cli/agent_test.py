@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rudder agent: asked over its socket and its port, killed, started again; with the real model where that is there."""
 import http.client
-import http.server
 import json
 import os
 import pathlib
@@ -13,6 +12,7 @@ import tempfile
 import threading
 import unittest
 
+from model_server import ModelServer, says
 from program import free_ports, run, start
 
 PATIENCE = 300  # seconds, far above what anything here takes
@@ -42,35 +42,6 @@ def exchange(connection, method, path, body=None):
 
 def chat(text, **more):
     return {"messages": [{"role": "user", "content": text}], "max_tokens": 24, "timeout": PATIENCE, **more}
-
-
-class ScriptedEndpoint:
-    """An OpenAI-style server whose model repeats what it is told."""
-
-    def __enter__(self):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                said = request["messages"][-1]["content"]
-                body = json.dumps({"choices": [{"message": {"role": "assistant", "content": f"you said {said}"}}],
-                                   "usage": {"prompt_tokens": 5, "completion_tokens": 3}}).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
-        return f"http://127.0.0.1:{self.server.server_port}/v1"
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
 
 
 class AgentCase(unittest.TestCase):
@@ -108,9 +79,9 @@ class PassingOn(AgentCase):
 
     def setUp(self):
         super().setUp()
-        endpoint = ScriptedEndpoint()
-        self.url = endpoint.__enter__()
-        self.addCleanup(endpoint.__exit__)
+        server = ModelServer(says(lambda messages: f"you said {messages[-1]['content']}"))
+        self.url = server.__enter__().url
+        self.addCleanup(server.__exit__)
 
     def start_passing(self, *words, **more):
         return self.start_agent("--endpoint", self.url, "--model", "echo", *words, **more)

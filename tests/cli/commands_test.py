@@ -3,6 +3,7 @@
 """Whole runs of the short commands: results, spellings, hostile inputs."""
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -79,6 +80,19 @@ class Commands(Base):
         data = bytearray((copy / name).read_bytes())
         (copy / name).write_bytes(change(data))
         return copy
+
+    def test_commands_that_do_not_train_need_no_trainer(self):
+        alone = self.work / "alone" / "rudder"
+        alone.parent.mkdir()
+        shutil.copy(RUDDER, alone)
+        for words in (["--version"], ["train", "--help"], ["graph", "info", self.graph], ["train", self.parts, "--print-config"]):
+            done = subprocess.run([alone, *words], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for command in (["train", self.parts], ["serve", self.parts, "--socket", self.work / "s"], ["doctor"]):
+            done = subprocess.run([alone, *command], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn(f"cannot run {alone.parent}/rudder-train: No such file", done.stderr)
 
     def test_damaged_graphs_are_one_error(self):
         def poke(offset, value):

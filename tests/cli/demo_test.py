@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Whole demos: the table, the page, and what is left behind."""
+import json
 import os
 import random
 import signal
@@ -11,7 +12,7 @@ from program import Base, links, namespaces, run, run_json, shared_memory, start
 
 
 class Demo(Base):
-    WORDS = ["--parts", 2, "--epochs", 2, "--batch", 64, "--policies", "none,lru,lookahead", "--hidden", 16]
+    WORDS = ["--parts", 2, "--epochs", 2, "--batch", 64, "--policies", "none,lru,lookahead", "--changing", "none", "--hidden", 16]
 
     def demo(self, *words):
         return run_json("demo", "--graph", self.graph, "--out", self.work / "demo", *self.WORDS, *words, timeout=300)
@@ -39,6 +40,41 @@ class Demo(Base):
         self.check(result)
         self.assertIn("namespaces", result["link"])
         self.assertEqual((namespaces(), links()), (spaces, devices))
+
+    def test_steered_rows_train_alike_and_say_what_was_decided(self):
+        result = self.demo("--links", "token-bucket", "--policies", "score,score+fixed,score+hedge,lookahead+hedge,score+agent")
+        rows = {row["policy"]: row for row in result["rows"]}
+        self.assertEqual(len({row["loss_digest"] for row in result["rows"]}), 1)
+        self.assertNotIn("agent", rows["score"])
+        for name in ("score + fixed", "score + hedge", "lookahead + hedge"):
+            steering = rows[name]["agent"]
+            self.assertGreater(steering["windows"], 0, name)
+            self.assertIsNone(steering["valid_rate"], name)
+        self.assertGreater(rows["score + fixed"]["agent"]["decisions"], 0)
+        if "score + agent" in rows:
+            self.assertIn("SmolLM2", rows["score + agent"]["agent"]["model"])
+        else:
+            self.assertIn("script/bootstrap agent", " ".join(result["skipped"]))
+        self.assertFalse((self.work / "demo" / "agent.sock").exists())
+        page = (self.work / "demo" / "report.html").read_text()
+        self.assertIn('"steering":{"decider":"hedge"', page)
+
+    def test_links_shrink_in_the_middle_of_a_run(self):
+        words = ["--epochs", 3, "--policies", "none", "--changing", "lookahead,lookahead+hedge"]
+        result = self.demo("--links", "token-bucket", *words)
+        self.assertEqual(len(result["skipped"]), 2)
+        self.assertNotIn("scenarios", result)
+        if os.geteuid() != 0:
+            self.skipTest("network namespaces need root")
+        spaces, devices = namespaces(), links()
+        result = self.demo("--links", "namespaces", "--link", "20Mbit", *words)
+        self.assertEqual((namespaces(), links()), (spaces, devices))
+        scenario = result["scenarios"][0]
+        self.assertEqual((scenario["name"], [row["policy"] for row in scenario["rows"]]),
+                         ("shrinking-link", ["lookahead", "lookahead + hedge"]))
+        self.assertEqual({row["loss_digest"] for row in scenario["rows"]}, {result["rows"][0]["loss_digest"]})
+        epochs = json.loads((self.work / "demo/runs/shrinking-lookahead/result.json").read_text())["epochs"]
+        self.assertGreater(epochs[1]["seconds"], 1.5 * epochs[2]["seconds"])
 
     def test_an_interrupted_demo_leaves_nothing(self):
         spaces, devices, memory = namespaces(), links(), shared_memory()

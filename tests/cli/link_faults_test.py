@@ -8,28 +8,42 @@ import signal
 import time
 import unittest
 
-from hosts import Hosts, require_namespaces
-from program import Base, namespaces, links, run, run_json, start
+from program import Base, namespaces, links, read_until, run, run_json, start
+from virtual_hosts import VirtualHosts, needs_namespaces
 
 OUTAGE = 1.5  # seconds that the cable is out
+PORT = 29500  # each namespace has all ports to itself
 
 
-def read_until(process, text):
-    """Lines of the process's standard error up to one with `text`."""
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if text in line:
-            return lines
-    raise AssertionError(f"no line with '{text}', but:\n{''.join(lines)}")
+class Hosts(VirtualHosts):
+    """One rank a host."""
+
+    def __init__(self, count):
+        super().__init__(count)
+        self.processes = []
+
+    def __exit__(self, *unused):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for stream in (process.stdout, process.stderr):
+                stream.close()
+        super().__exit__(*unused)
+
+    def train(self, *words):
+        for rank in range(self.count):
+            environment = {**self.environment(rank), "RANK": str(rank), "WORLD_SIZE": str(self.count), "MASTER_PORT": str(PORT)}
+            self.processes.append(start("train", *words, "--host", f"machine{rank}", environment=environment, prefix=self.prefix(rank)))
+        return self.processes
 
 
+@needs_namespaces
 class LinkFaults(Base):
     TRAINING = ["--epochs", 240, "--batch", 64, "--hidden", 16, "--no-evaluation"]
 
     @classmethod
     def setUpClass(cls):
-        require_namespaces()
         super().setUpClass()
         cls.before = namespaces(), links()
         cls.three = cls.work / "three"

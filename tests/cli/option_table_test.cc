@@ -67,6 +67,15 @@ TEST_F(OptionTableTest, FlagsGoBeforeVariablesBeforeTheFile) {
   EXPECT_THAT(table_.config_text(), HasSubstr("policy = lookahead  (" + file.string() + ")"));
 }
 
+TEST_F(OptionTableTest, ShowsValuesAsTheyAreNow) {
+  ASSERT_TRUE(resolve({"--epochs", "9", "--json"}, {{"RUDDER_FANOUT", "3,-1"}}).ok());
+  EXPECT_EQ(table_.value("epochs"), "9");
+  EXPECT_EQ(table_.value("policy"), "none");
+  EXPECT_EQ(table_.value("fanout"), "3,-1");
+  EXPECT_EQ(table_.value("json"), "true");
+  EXPECT_DEATH(static_cast<void>(table_.value("epoch")), "no such option");
+}
+
 TEST_F(OptionTableTest, ReportsEveryProblemAtOnce) {
   const Status status =
       resolve({"--epochs", "0", "--dropout", "nan", "--policy", "lokahead", "--fanout", "25,x"});

@@ -53,6 +53,16 @@ def wait_for_file(folder, name="*", seconds=60):
         time.sleep(0.01)
 
 
+def read_until(process, text):
+    """Lines of the process's standard error up to one with `text`."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError(f"no line with '{text}', but:\n{''.join(lines)}")
+
+
 def free_ports(count):
     """Ports that are free now, each another one."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]

@@ -54,6 +54,20 @@ class Sched(unittest.TestCase):
         late = run_json("sched", "sim", "--trace", self.golden(4800), *CLUSTER, "--policy", "easy", "--predictor", "given")
         self.assertEqual(self.first(late)["LPJ"][0], 85)
 
+    def test_jobs_that_can_never_run_are_named(self):
+        path = self.work / "large.csv"
+        path.write_text("job,submit,duration,nodes\nhuge,0,60,1000000\nsmall,0,60,1\n")
+        _, err = run("sched", "sim", "--trace", path, *CLUSTER)
+        self.assertIn("job 'huge' can never run: 1000000 nodes", err)
+        self.assertNotIn("'small'", err)
+        self.assertIn("1 of 2 jobs finished (1 rejected)", err)
+
+    def test_misspelt_columns_are_named(self):
+        path = self.work / "columns.csv"
+        path.write_text("job,submit,duration,nodes,priorty,colour\na,0,60,1,5,red\n")
+        _, err = run("sched", "sim", "--trace", path, *CLUSTER, code=1)
+        self.assertIn("columns.csv:1: did you mean the column 'priority' by 'priorty'", err)
+
     def test_names_of_the_result(self):
         result = run_json("sched", "sim", "--format", "generated", "--jobs", 200, "--policy", "easy")
         for name in ("jobs", "allocation", "retention", "makespan", "jct", "queue_delay", "preemptions", "starts"):

@@ -3,6 +3,7 @@
 """Whole trainings: what never changes a result, counts beside their replays."""
 import json
 import shutil
+import struct
 import unittest
 
 from program import SMALL, Base, run, run_json
@@ -17,6 +18,10 @@ class Training(Base):
     def train(self, *words, ranks=4, **options):
         return run_json("launch", "-n", ranks, "--", "train", self.parts, *self.SHORT, *words, **options)
 
+    def train_in_one(self, *words):
+        """The same with all ranks in one process, in a third of the time."""
+        return run_json("train", self.parts, *self.SHORT, "--transport", "loopback", *words)
+
     def test_nothing_but_the_seed_changes_the_training(self):
         base = self.train("--policy", "none")
         # What scripts rely on; more names come with the options that they belong to.
@@ -25,24 +30,23 @@ class Training(Base):
                                                    "payload_bytes", "wire_bytes", "messages"])
         self.assertEqual((base["world"], len(base["epochs"])), (4, 3))
         self.assertGreater(base["test_accuracy"], 0.5)
-        runs = [["--policy", policy] for policy in LIVE[1:]]
-        runs += [["--threads", 2], ["--look-ahead", 1], ["--look-ahead", 4], ["--depth", 0], ["--depth", 9], ["--buffer", 0],
-                 ["--buffer", 7], ["--buffer", 100000]]
-        for words in runs:
+        runs = [(self.train, words) for words in (["--threads", 2], ["--look-ahead", 1], ["--look-ahead", 4])]
+        runs += [(self.train_in_one, words) for words in ([], ["--depth", 0], ["--depth", 9], ["--buffer", 0], ["--buffer", 7],
+                                                          ["--buffer", 100000])]
+        for train, words in runs:
             with self.subTest(words=words):
-                result = self.train(*words)
+                result = train(*words)
                 self.assertEqual((result["loss_digest"], result["test_accuracy"]), (base["loss_digest"], base["test_accuracy"]))
-        threads = run_json("train", self.parts, *self.SHORT, "--transport", "loopback")
-        self.assertEqual((threads["loss_digest"], threads["test_accuracy"]), (base["loss_digest"], base["test_accuracy"]))
-        self.assertNotEqual(self.train("--seed", 2)["loss_digest"], base["loss_digest"])
+        self.assertNotEqual(self.train_in_one("--seed", 2)["loss_digest"], base["loss_digest"])
 
-    def test_live_counts_equal_replayed_counts(self):
+    def test_policies_change_no_loss_and_count_live_what_a_replay_counts(self):
         trace = self.work / "trace"
         run("trace", "record", self.parts, "--out", trace, "--batch", 32, "--epochs", 3)
         replayed = {row["policy"]: row for row in run_json("trace", "replay", trace, "--buffer", "0.2")["rows"]}
         for policy in ("none", "lookahead"):
             self.train("--policy", policy, "--trace", self.work / f"trace-{policy}")
             self.assertEqual((self.work / f"trace-{policy}").read_bytes(), trace.read_bytes())
+        outcomes = set()
         for policy in LIVE:
             with self.subTest(policy=policy):
                 live = self.train("--policy", policy, "--buffer", 0.2, "--run", self.work / f"run-{policy}")
@@ -50,6 +54,8 @@ class Training(Base):
                     self.assertEqual(sum(epoch[name] for epoch in live["epochs"]), replayed[policy][name], name)
                 full = json.loads((self.work / f"run-{policy}/result.json").read_text())
                 self.assertEqual(sum(rank["bypassed"] for rank in full["by_rank"]), replayed[policy]["bypassed"])
+                outcomes.add((live["loss_digest"], live["test_accuracy"]))
+                self.assertEqual(len(outcomes), 1)
 
     def test_a_run_without_improvement_ends_early_on_all_ranks(self):
         run_folder = self.work / "early"
@@ -90,7 +96,7 @@ class Training(Base):
         (folder / "original_ids.npy").unlink()
         for words in ([], ["--policy", "degree", "--threads", 2], ["--model", "gcn", "--fanout", "5,4", "--depth", 0]):
             with self.subTest(words=words):
-                whole = self.train(*words)
+                whole = self.train_in_one(*words)
                 asking = run_json("launch", "-n", 4, "--", "train", folder, *self.SHORT, *words, "--topology", "owner")
                 self.assertEqual((asking["loss_digest"], asking["test_accuracy"]), (whole["loss_digest"], whole["test_accuracy"]))
                 self.assertNotIn("sampling_messages", whole["epochs"][0])
@@ -101,13 +107,24 @@ class Training(Base):
                 for epoch, other in zip(asking["epochs"], whole["epochs"]):
                     self.assertEqual(epoch["requests"], other["requests"])
         threads = run_json("train", folder, *self.SHORT, "--transport", "loopback", "--topology", "owner")
-        self.assertEqual(threads["loss_digest"], self.train()["loss_digest"])
+        self.assertEqual(threads["loss_digest"], self.train_in_one()["loss_digest"])
+
+    def test_a_feature_too_large_for_the_wire_ends_the_run_with_its_node(self):
+        graph, parts = self.work / "large", self.work / "large-parts"
+        run("graph", "generate", "planted", graph, "--nodes", 500, "--features", 8, "--classes", 3)
+        with (graph / "features.npy").open("r+b") as file:
+            file.seek(-4 * 8 * 250, 2)
+            file.write(struct.pack("<8f", *[1e30] * 8))
+        run("partition", graph, parts, "--parts", 2)
+        for _ in range(6):  # which rank hears of it first is chance
+            err = run("train", parts, *self.SHORT, "--transport", "loopback", "--wire", "f16", code=1)[1]
+            self.assertRegex(err, r"a feature of node \d+ does not fit f16")
 
     def test_narrow_features_are_half_the_bytes_and_equal_under_every_policy(self):
-        stored = self.train()
+        stored = self.train_in_one()
         digests = {stored["loss_digest"]}
         for wire, relative in (("f16", 1), ("bf16", 2**-8)):  # f16 loses small values
-            base = self.train("--wire", wire)
+            base = self.train_in_one("--wire", wire)
             digests.add(base["loss_digest"])
             self.assertEqual(base["wire"]["type"], wire)
             self.assertLessEqual(base["wire"]["largest_relative_error"], 1.01 * relative)
@@ -123,7 +140,7 @@ class Training(Base):
                     result = self.train("--wire", wire, *words)
                     self.assertEqual((result["loss_digest"], result["test_accuracy"]), (base["loss_digest"], base["test_accuracy"]))
         self.assertEqual(len(digests), 3)
-        plain = self.train("--wire", "f32")
+        plain = self.train_in_one("--wire", "f32")
         self.assertEqual((plain["loss_digest"], plain["wire"]),
                          (stored["loss_digest"], {"type": "f32", "largest_absolute_error": 0, "largest_relative_error": 0,
                                                   "root_mean_square_error": 0}))

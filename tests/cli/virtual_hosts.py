@@ -2,66 +2,96 @@
 """Hosts on this machine, for the tests and benchmarks that start ranks by themselves."""
 import os
 import subprocess
+import unittest
+
+
+def call(*words):
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=30, check=False)
+    if done.returncode != 0:
+        raise OSError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
 
 
 def can_make_namespaces():
-    return os.geteuid() == 0 and subprocess.run(["ip", "netns", "list"], capture_output=True).returncode == 0
+    name = f"rt{os.getpid()}x"
+    try:
+        call("ip", "netns", "add", name)
+        call("ip", "netns", "del", name)
+    except OSError:
+        return False
+    return True
+
+
+needs_namespaces = unittest.skipUnless(can_make_namespaces(), "needs root and network namespaces")
 
 
 class VirtualHosts:
-    """A network namespace for each host, joined by a bridge."""
+    """A network namespace for each host, joined by a switch in one of its own, whose links can be cut and shaped: the machine's
+    interfaces stay as they are. A context manager."""
 
     def __init__(self, count, rate=None):
         """`rate` as tc's tbf takes it, each way; None: unshaped."""
-        self.rate = rate
-        self.tag = f"rt{os.getpid() % 100000}"
-        self.subnet = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
-        self.names = [f"{self.tag}n{i}" for i in range(count)]
+        self.count, self.rate = count, rate
+        self.tag = f"rt{os.getpid()}"
+        self.switch = f"{self.tag}s"
 
     def __enter__(self):
-        self.ip("link", "add", self.tag, "type", "bridge")
-        self.ip("link", "set", self.tag, "up")
-        for i, name in enumerate(self.names):
-            outer, inner = f"{self.tag}o{i}", f"{self.tag}i{i}"
-            self.ip("netns", "add", name)
-            self.ip("link", "add", outer, "type", "veth", "peer", "name", inner)
-            self.ip("link", "set", inner, "netns", name)
-            self.ip("link", "set", outer, "master", self.tag, "up")
-            self.ip("-n", name, "addr", "add", f"{self.subnet}.{i + 1}/24", "dev", inner)
-            self.ip("-n", name, "link", "set", inner, "up")
-            self.ip("-n", name, "link", "set", "lo", "up")
-            if self.rate:
-                shape = ["root", "tbf", "rate", self.rate, "burst", "128k", "latency", "100ms"]
-                self.run("tc", "qdisc", "add", "dev", outer, *shape)
-                self.run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", inner, *shape)
+        try:
+            call("ip", "netns", "add", self.switch)
+            call("ip", "-n", self.switch, "link", "add", "bridge", "type", "bridge")
+            call("ip", "-n", self.switch, "link", "set", "bridge", "up")
+            for host in range(self.count):
+                space, port = self.space(host), self.port(host)
+                call("ip", "netns", "add", space)
+                call("ip", "-n", self.switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", space)
+                call("ip", "-n", self.switch, "link", "set", port, "master", "bridge", "up")
+                call("ip", "-n", space, "addr", "add", f"{self.address(host)}/24", "dev", "eth0")
+                call("ip", "-n", space, "link", "set", "eth0", "up")
+                call("ip", "-n", space, "link", "set", "lo", "up")
+                if self.rate:
+                    self.shape(host, self.rate)
+        except OSError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "delete", name], check=False)
-        subprocess.run(["ip", "link", "delete", self.tag], check=False)
+        for space in [self.space(host) for host in range(self.count)] + [self.switch]:
+            subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
+
+    def space(self, host):
+        return f"{self.tag}h{host}"
 
     @staticmethod
-    def run(*words):
-        subprocess.run(words, check=True)
+    def port(host):
+        """The end of a host's cable that is at the switch."""
+        return f"port{host}"
 
-    def ip(self, *words):
-        self.run("ip", *words)
+    @staticmethod
+    def address(host):
+        return f"10.198.0.{host + 1}"
 
     def cut(self, host):
-        """Nothing passes the host's link until join()."""
-        self.ip("link", "set", f"{self.tag}o{host}", "nomaster")
+        """Pulls the cable: the kernel on neither side is told more than that the carrier is gone."""
+        call("ip", "-n", self.switch, "link", "set", self.port(host), "down")
 
-    def join(self, host):
-        self.ip("link", "set", f"{self.tag}o{host}", "master", self.tag)
+    def restore(self, host):
+        call("ip", "-n", self.switch, "link", "set", self.port(host), "up")
 
-    def environment(self, host):
-        device = f"{self.tag}i{host}"
-        return {"MASTER_ADDR": f"{self.subnet}.1", "GLOO_SOCKET_IFNAME": device, "UCX_TLS": "tcp,self",
-                "UCX_NET_DEVICES": device}
+    def shape(self, host, rate):
+        """Both directions of the host's link."""
+        for space, device in ((self.switch, self.port(host)), (self.space(host), "eth0")):
+            call("tc", "-n", space, "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate, "burst", "128k", "latency", "400ms")
+
+    @staticmethod
+    def interfaces():
+        """What makes ranks use the links, and nothing beside them."""
+        return {"GLOO_SOCKET_IFNAME": "eth0", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
+
+    def environment(self, _host):
+        return {"MASTER_ADDR": self.address(0), **self.interfaces()}
 
     def prefix(self, host):
-        return ["ip", "netns", "exec", self.names[host]]
+        return ["ip", "netns", "exec", self.space(host)]
 
 
 class OneMachine:

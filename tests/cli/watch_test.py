@@ -16,6 +16,8 @@ import unittest
 import urllib.request
 
 from program import RUDDER, Base, clean_environment, free_ports, run, run_json, start
+from served_hosts import EACH, HOSTS, ServedHosts
+from virtual_hosts import OneMachine
 
 # Text exposition format 0.0.4, https://prometheus.io/docs/instrumenting/exposition_formats/
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -123,6 +125,7 @@ class Metrics(Base):
                                and self.sums(series, "rudder_epochs_total") == epochs)
 
     def test_the_last_page_is_the_result(self):
+        began = time.time()
         held = Held("train", self.parts, "--transport", "loopback", "--epochs", 3, "--batch", 64, "--policy", "lru", "--buffer", "0.2",
                     "--schedule", "cosine", "--no-evaluation", "--metrics", 0)
         page = held.wait_for(self.finished(12))
@@ -137,6 +140,8 @@ class Metrics(Base):
         self.assertEqual(series['rudder_epoch_loss{rank="0"}'], result["epochs"][-1]["loss"])
         self.assertGreater(series['rudder_learning_rate{rank="0"}'], 0)
         self.assertLess(series['rudder_learning_rate{rank="0"}'], 0.003)
+        for rank in range(4):
+            self.assertTrue(began <= series[f'rudder_last_step_timestamp_seconds{{rank="{rank}"}}'] <= time.time())
         # What came from each peer adds up to what batches fetched: nothing else was pulled.
         for rank in range(4):
             rows = sum(v for k, v in series.items() if k.startswith(f'rudder_peer_rows_total{{rank="{rank}"'))
@@ -236,22 +241,14 @@ class Metrics(Base):
             held.result()
 
 
-class ServiceMetrics(Base):
-    """Two hosts of two trainers."""
-
+class ServiceMetrics(ServedHosts):
     def test_the_last_page_of_a_service_is_its_result(self):
         ports = free_ports(2)
-        sockets = [self.work / f"metrics{host}.sock" for host in range(2)]
+        network = OneMachine()
         services = [Held("serve", self.parts, "--socket", socket, "--runs", 1, "--policy", "lru", "--buffer", "0.2", "--depth", 0,
-                         "--metrics", 0,
-                         RANK=str(host), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(ports[0]))
-                    for host, socket in enumerate(sockets)]
-        trainers = [start("train", self.parts, "--epochs", 3, "--batch", 32, "--no-evaluation", "--attach", sockets[rank // 2], "--json",
-                          environment={"RANK": str(rank), "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[1])})
-                    for rank in range(4)]
-        for trainer in trainers:
-            out, err = trainer.communicate(timeout=120)
-            self.assertEqual(trainer.returncode, 0, out + err)
+                         "--metrics", 0, RANK=str(host), WORLD_SIZE=str(HOSTS), MASTER_PORT=str(ports[0]), **network.environment(host))
+                    for host, socket in enumerate(self.sockets())]
+        self.end(self.start_trainers(network, ports[1], ["--no-evaluation"]))
         for host, service in enumerate(services):
             page = service.wait_for(lambda series, host=host: series[f'rudder_served_runs_total{{rank="{host}"}}'] == 1)
             check_with_promtool(page)
@@ -270,7 +267,7 @@ class ServiceMetrics(Base):
         self.assertEqual(series[f"rudder_peer_payload_bytes_total{{{peer}}}"], served["payload_bytes"])
         self.assertEqual(2 * series[f"rudder_pull_seconds_count{{{peer}}}"], served["messages"])
         rows = 0
-        for trainer in (2 * host, 2 * host + 1):
+        for trainer in range(EACH * host, EACH * (host + 1)):
             labels = f'{{rank="{host}",trainer="{trainer}"}}'
             self.assertEqual(series["rudder_trainer_batches_total" + labels], served["steps"])
             self.assertGreater(series["rudder_trainer_wait_seconds_total" + labels], 0)

@@ -108,6 +108,8 @@ TEST(Text, ControlCharactersAreShownNotSent) {
   EXPECT_EQ(printable("red \x1b[31m\r\x7f"), "red \\x1b[31m\\x0d\\x7f");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
   EXPECT_EQ(printable("größe"), "größe");
+  EXPECT_EQ(printable("a\u202Etxt.\u2066"), "a\\u202etxt.\\u2066");
+  EXPECT_EQ(printable("cut \xE2\x80"), "cut \xE2\x80");
 }
 
 TEST(OneLine, KeepsTextAndBlanksControlCharacters) {

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rudder/core/interrupt.h"
 
+#include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,14 +63,23 @@ class Interrupt : public testing::Test {
  protected:
   void SetUp() override {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
+    if (const char* parents = std::getenv(kVariable)) {  // in the child, which begins the test anew
+      directory_ = parents;
+      return;
+    }
     std::string pattern = testing::TempDir() + "interrupt-test.XXXXXX";
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     directory_ = pattern;
+    ::setenv(kVariable, pattern.c_str(), 1);
   }
-  void TearDown() override { fs::remove_all(directory_); }
+  void TearDown() override {
+    ::unsetenv(kVariable);
+    fs::remove_all(directory_);
+  }
   [[nodiscard]] const fs::path& directory() const { return directory_; }
 
  private:
+  static constexpr const char* kVariable = "RUDDER_INTERRUPT_TEST_FOLDER";
   fs::path directory_;  // not a TemporaryDirectory: the children would remove it as theirs
 };
 
@@ -70,6 +87,50 @@ TEST_F(Interrupt, TheEndOfMemoryIsOneLineAndNothingUnfinishedStays) {
   EXPECT_EXIT(run_out_of_memory(directory()), testing::ExitedWithCode(1),
               "rudder: out of memory \\(.* were in use");
   EXPECT_EQ(entries(directory()), 0U);
+}
+
+TEST_F(Interrupt, TheEndOfThreadsIsOneLineToo) {
+  const auto run_out_of_threads = [] {
+    end_cleanly_without_memory();
+    std::thread([] {
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    }).join();
+  };
+  EXPECT_EXIT(run_out_of_threads(), testing::ExitedWithCode(1), "rudder: out of memory or threads");
+}
+
+TEST_F(Interrupt, LastWordsAreSaidAtTheEndOfMemoryByThoseThatLive) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    end_cleanly_without_memory();
+    const auto words = [&](std::string_view text) {
+      const auto bytes = std::as_bytes(std::span(text));
+      return LastWords(ends[0], {bytes.begin(), bytes.end()});
+    };
+    LastWords first = words("first ");
+    const LastWords dropped = std::exchange(first, words("second "));
+    LastWords moved = words("third ");
+    LastWords third(std::move(moved));
+    { const LastWords gone = words("gone "); }
+    first = std::move(third);
+    const LastWords closed(-1, {});
+    std::thread([] { throw std::bad_alloc(); }).join();
+    ::_exit(0);
+  }
+  ::close(ends[0]);
+  std::string heard;
+  std::array<char, 64> some{};
+  for (ssize_t n = 1; n > 0;) {
+    n = ::read(ends[1], some.data(), some.size());
+    heard.append(some.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  }
+  ::close(ends[1]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+  EXPECT_TRUE(heard == "first third " || heard == "third first ") << heard;
 }
 
 TEST_F(Interrupt, OtherUncaughtExceptionsAreStillAborts) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "rudder/core/files.h"
+#include "rudder/graph/partition.h"
 
 namespace rudder::graph {
 namespace {
@@ -228,6 +230,28 @@ TEST(GraphFolder, RefusesContradictoryDataBeforeItWrites) {
               HasSubstr("'source' twice"));
 }
 
+TEST(GraphFolder, FeaturesThatAreNoNumbersAreFoundByWhoeverReadsAll) {
+  for (const std::string_view bytes :
+       {std::string_view("\x00\x00\xC0\x7F", 4), std::string_view("\x00\x00\x80\xFF", 4)}) {
+    const auto directory = temporary();
+    const auto path = directory.path() / "g";
+    ASSERT_TRUE(write_graph(path, path_graph()).ok());
+    EXPECT_TRUE(check_features(Graph::open(path).value()).ok());
+    std::string file = read_text(path / "features.npy").value();
+    file.replace(file.size() - 4, 4, bytes);
+    ASSERT_TRUE(write_text(path / "features.npy", file).ok());
+    const Graph graph = Graph::open(path).value();
+    const Status checked = check_features(graph);
+    ASSERT_FALSE(checked.ok());
+    EXPECT_THAT(checked.error().message, HasSubstr("features.npy: feature 1 of node 3 is "));
+    const auto cut =
+        partition_graph(graph, {.parts = 2, .method = PartitionMethod::kHash}, directory.path() / "p", {});
+    ASSERT_FALSE(cut.ok());
+    EXPECT_EQ(cut.error().message, checked.error().message);
+    EXPECT_FALSE(std::filesystem::exists(directory.path() / "p"));
+  }
+}
+
 TEST(GraphFolder, RefusesAForeignOrNewerJson) {
   const auto with = [](const std::string& from, const std::string& to) {
     return error_after([&](const auto& path) { replace_in(path / "graph.json", from, to); });
@@ -239,6 +263,7 @@ TEST(GraphFolder, RefusesAForeignOrNewerJson) {
   EXPECT_THAT(with("\"nodes\": 4", "\"nodes\": 18446744073709551615"), HasSubstr("not a count"));
   EXPECT_THAT(with("\"nodes\": 4", "\"nodes\": 5"), HasSubstr("indptr.npy: 5 elements; graph.json says 6"));
   EXPECT_THAT(with("\"nodes\": 4,", ""), HasSubstr("'nodes' is missing"));
+  EXPECT_THAT(with("\"classes\": ", "\"classes\": 1099511627776"), HasSubstr(" classes; at most 16777216"));
   EXPECT_THAT(with("\"edges\": 4", "\"edges\": 3"), HasSubstr("indices.npy: 4 elements"));
   EXPECT_THAT(with("\"features\": 2", "\"features\": 3"), HasSubstr("features.npy: f32 of shape (4, 2)"));
   EXPECT_THAT(with("\"dtype\": \"f32\"", "\"dtype\": \"f16\""), HasSubstr("graph.json says f16"));

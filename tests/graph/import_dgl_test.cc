@@ -6,7 +6,7 @@
 #include "graph/dgl_container.h"
 #include "graph/import_helpers.h"
 
-namespace rudder::graph::testing {
+namespace rudder::graph::testing_support {
 namespace {
 
 namespace fs = std::filesystem;
@@ -439,4 +439,4 @@ TEST(DglContainer, RefusesVersionOneClearly) {
 }
 
 }  // namespace
-}  // namespace rudder::graph::testing
+}  // namespace rudder::graph::testing_support

@@ -20,7 +20,9 @@
 #include "rudder/core/files.h"
 #include "rudder/graph/importers.h"
 
-namespace rudder::graph::testing {
+#include "graph/graph_helpers.h"
+
+namespace rudder::graph::testing_support {
 
 inline TemporaryDirectory temporary() {
   return TemporaryDirectory::create("import").value();
@@ -108,14 +110,6 @@ inline std::string origin_of(const GraphData& data, std::string_view key) {
   return "(absent)";
 }
 
-/// The f32 row of a node.
-inline std::vector<float> row_of(const GraphData& data, NodeId node) {
-  std::vector<float> row(data.features);
-  std::memcpy(row.data(), data.rows.data() + static_cast<std::size_t>(node) * data.features * sizeof(float),
-              data.features * sizeof(float));
-  return row;
-}
-
 inline std::vector<NodeId> neighbors_of(const GraphData& data, NodeId node) {
   const auto list = CscView{data.indptr, data.indices}.neighbors(node);
   return {list.begin(), list.end()};
@@ -157,4 +151,4 @@ inline void expect_survives_flips(ImportFormat format, const std::filesystem::pa
   write_file(file, whole);
 }
 
-}  // namespace rudder::graph::testing
+}  // namespace rudder::graph::testing_support

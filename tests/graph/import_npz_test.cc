@@ -3,7 +3,7 @@
 
 #include "graph/import_helpers.h"
 
-namespace rudder::graph::testing {
+namespace rudder::graph::testing_support {
 namespace {
 
 using ::testing::ElementsAre;
@@ -245,4 +245,4 @@ TEST(ImportNpz, RefusesEveryTruncationAndSurvivesFlips) {
 }
 
 }  // namespace
-}  // namespace rudder::graph::testing
+}  // namespace rudder::graph::testing_support

@@ -5,7 +5,7 @@
 
 #include "graph/import_helpers.h"
 
-namespace rudder::graph::testing {
+namespace rudder::graph::testing_support {
 namespace {
 
 namespace fs = std::filesystem;
@@ -211,4 +211,4 @@ TEST(ImportOgb, RefusesTruncationsAndSurvivesFlips) {
 }
 
 }  // namespace
-}  // namespace rudder::graph::testing
+}  // namespace rudder::graph::testing_support

@@ -9,7 +9,7 @@
 #include "graph/import_helpers.h"
 #include "graph/seeded.h"
 
-namespace rudder::graph::testing {
+namespace rudder::graph::testing_support {
 namespace {
 
 using ::testing::ElementsAre;
@@ -162,4 +162,4 @@ TEST(ImportSnap, ChecksItsOptions) {
 }
 
 }  // namespace
-}  // namespace rudder::graph::testing
+}  // namespace rudder::graph::testing_support

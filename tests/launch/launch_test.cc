@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rudder/core/files.h"
+#include "rudder/core/text.h"
 #include "rudder/launch/network.h"
 #include "rudder/launch/process.h"
 
@@ -34,8 +35,9 @@ Command shell(std::string name, std::string script) {
 TEST(Supervise, CollectsLinesAndExitCodes) {
   std::map<std::string, std::vector<std::string>> lines;
   SuperviseOptions options;
-  options.on_line = [&](const std::string& name, Stream stream, std::string_view line) {
-    lines[name + (stream == Stream::kOut ? "/out" : "/err")].emplace_back(line);
+  options.on_line = [&](std::size_t child, Stream stream, std::string_view line) {
+    lines[std::string(child == 0 ? "a" : "b") + (stream == Stream::kOut ? "/out" : "/err")].emplace_back(
+        line);
   };
   Command with_variable = shell("b", "echo $COLOUR; printf unfinished");
   with_variable.environment.emplace_back("COLOUR", "blue");
@@ -55,7 +57,7 @@ TEST(Supervise, AProgramThatCannotRunIsOneError) {
   forbidden.arguments = {"/dev/null"};
   int lines = 0;
   SuperviseOptions options;
-  options.on_line = [&](const std::string&, Stream, std::string_view) { ++lines; };
+  options.on_line = [&](std::size_t, Stream, std::string_view) { ++lines; };
   const auto result = supervise({shell("a", "sleep 30"), missing}, options);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().message, "cannot run no-such-program-here: No such file or directory");
@@ -95,7 +97,7 @@ TEST(Supervise, ReportsTheSignalThatKilledAChild) {
 TEST(Supervise, PassesSignalsOn) {
   SuperviseOptions options;
   const pid_t self = ::getpid();
-  options.on_line = [&](const std::string&, Stream, std::string_view line) {
+  options.on_line = [&](std::size_t, Stream, std::string_view line) {
     if (line == "ready") {
       ::kill(self, SIGINT);
     }
@@ -118,7 +120,7 @@ TEST(Supervise, EnforcesItsLimit) {
 TEST(Supervise, LeavesNoGrandchildren) {
   std::string grandchild;
   SuperviseOptions options;
-  options.on_line = [&](const std::string&, Stream, std::string_view line) { grandchild = line; };
+  options.on_line = [&](std::size_t, Stream, std::string_view line) { grandchild = line; };
   ASSERT_TRUE(supervise({shell("parent", "sleep 60 >/dev/null 2>&1 & echo $!")}, options).ok());
   const auto pid = static_cast<pid_t>(std::stol(grandchild));
   // The orphan is reaped by init; it must at least be dead or a zombie within a moment.
@@ -169,7 +171,7 @@ TEST(VirtualNetwork, ConnectsHostsAndVanishes) {
     look.network_namespace = hosts[1].network_namespace;
     std::vector<std::string> lines;
     SuperviseOptions options;
-    options.on_line = [&](const std::string&, Stream, std::string_view line) { lines.emplace_back(line); };
+    options.on_line = [&](std::size_t, Stream, std::string_view line) { lines.emplace_back(line); };
     ASSERT_TRUE(supervise({look}, options).ok());
     EXPECT_THAT(lines, Contains(HasSubstr(hosts[1].address)));
     const auto before_ping = (*network)->bytes(0);
@@ -180,6 +182,65 @@ TEST(VirtualNetwork, ConnectsHostsAndVanishes) {
     EXPECT_TRUE(std::filesystem::exists("/var/run/netns/" + first));
   }
   EXPECT_FALSE(std::filesystem::exists("/var/run/netns/" + first));
+}
+
+/// Counts what comes over several connections, a line of the sum so far every 50 ms, four seconds long.
+constexpr std::string_view kReceive = R"(
+import selectors, socket, time
+server = socket.create_server(("", 7000))
+ends = selectors.DefaultSelector()
+for _ in range(4): ends.register(server.accept()[0], selectors.EVENT_READ)
+total, start, lines = 0, time.monotonic(), 0
+while lines < 80:
+    for key, _ in ends.select(0.01): total += len(key.fileobj.recv(1 << 20))
+    if time.monotonic() - start > 0.05 * lines:
+        print(total, flush=True)
+        lines += 1
+)";
+constexpr std::string_view kSend = R"(
+import selectors, socket, sys, time
+ends = selectors.DefaultSelector()
+while len(ends.get_map()) < 4:
+    try: ends.register(socket.create_connection((sys.argv[1], 7000), 5), selectors.EVENT_WRITE)
+    except ConnectionRefusedError: time.sleep(0.02)
+while True:
+    for key, _ in ends.select():
+        try: key.fileobj.send(bytes(1 << 16))
+        except OSError: sys.exit()
+)";
+
+TEST(VirtualNetwork, FullLinksCarryOnWhenTheirRateFalls) {
+  if (const auto possible = can_make_network(); !possible) {
+    GTEST_SKIP() << possible.error().message;
+  }
+  auto network = VirtualNetwork::create(2, 100e6);
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  const auto& hosts = (*network)->hosts();
+  Command receive;
+  receive.name = "receive";
+  receive.arguments = {"python3", "-c", std::string(kReceive)};
+  receive.network_namespace = hosts[0].network_namespace;
+  Command send = receive;
+  send.name = "send";
+  send.arguments = {"python3", "-c", std::string(kSend), hosts[0].address};
+  send.network_namespace = hosts[1].network_namespace;
+  // Slow for six lines, fast for two: what is queued at the fast rate has to leave at the slow one.
+  std::vector<double> sums;
+  SuperviseOptions options;
+  options.on_line = [&](std::size_t, Stream, std::string_view line) {
+    sums.push_back(parse_double(line).value_or(-1));
+    if (sums.size() % 8 == 2) {
+      EXPECT_TRUE((*network)->set_rate(25e6).ok());
+    } else if (sums.size() % 8 == 0) {
+      EXPECT_TRUE((*network)->set_rate(100e6).ok());
+    }
+  };
+  const auto result = supervise({receive, send}, options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  ASSERT_EQ(sums.size(), 80U);
+  for (std::size_t i = 2; i + 5 < sums.size(); i += 8) {
+    EXPECT_GT(sums[i + 5] - sums[i], 0.25 * 25e6 / 8 * 0.2) << "nothing moves after line " << i;
+  }
 }
 
 TEST(VirtualNetwork, RemovesWhatADeadProcessLeft) {

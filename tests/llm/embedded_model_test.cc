@@ -2,6 +2,8 @@
 // With the model that script/bootstrap agent fetches; skipped where it, or llama.cpp, is absent.
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -146,6 +148,33 @@ TEST_F(Embedded, AGrammarIsFollowedAndItsProbabilitiesAddUp) {
   EXPECT_TRUE(decided);
 }
 
+TEST_F(Embedded, TheModelIsAskedOnlyWhereAGrammarLeavesAChoice) {
+  ChatRequest request = question("Is water wet?");
+  request.grammar =
+      R"(root ::= "{\"a \u00fc long name\": \"" ("yes" | "no" | "yesterday") "\", \"n\": " [0-9] "}")";
+  request.max_tokens = 60;
+  const ChatReply reply = ask(request);
+  EXPECT_THAT(reply.text, testing::StartsWith("{\"a \u00fc long name\": \""));
+  EXPECT_THAT(reply.text, testing::EndsWith("}"));
+  std::string joined;
+  std::size_t asked = 0;
+  for (const Token& token : reply.tokens) {
+    joined += token.text;
+    asked += token.choices.size() > 1 ? 1U : 0U;
+  }
+  EXPECT_EQ(joined, reply.text);
+  EXPECT_EQ(reply.tokens.size(), reply.reply_tokens);
+  EXPECT_GE(asked, 2U);
+  EXPECT_LE(asked, 4U) << "yes, no or what begins them; whether yes goes on; a digit";
+  EXPECT_EQ(reply.tokens.front().choices.size(), 1U);
+  EXPECT_EQ(reply.tokens.front().choices[0].probability, 1);
+  request.max_tokens = 3;  // the forced beginning is longer
+  EXPECT_EQ(ask(request).reply_tokens, 3U);
+  request.grammar = R"(root ::= "nothing else")";
+  request.max_tokens = 60;
+  EXPECT_EQ(ask(request).text, "nothing else");
+}
+
 TEST_F(Embedded, WithoutAGrammarEverythingIsAllowed) {
   for (const Token& token : ask(question("Hello!")).tokens) {
     EXPECT_EQ(token.allowed, 1);
@@ -242,7 +271,7 @@ class ModelFile : public Embedded {
     const auto model = open_embedded({.file = file, .context = 512, .jobs = 1, .threads = 1});
     ASSERT_FALSE(model.ok());
     EXPECT_EQ(model.error().code, code) << model.error().message;
-    EXPECT_THAT(model.error().message, HasSubstr(file));
+    EXPECT_THAT(model.error().message, HasSubstr(std::filesystem::path(file).filename().string()));
   }
 
  private:
@@ -273,6 +302,28 @@ TEST_F(ModelFile, ThatIsCutShortIsRefusedByName) {
                                  std::size_t{1'500'000}, bytes.size()}) {
     expect_refused(write(std::string_view(bytes).substr(0, size)), Errc::kInvalidData);
   }
+}
+
+TEST_F(ModelFile, ThatIsDamagedWithinIsRefusedByNameOrEndsTheProcessWithIt) {
+  const auto damaged = [&](std::string_view key, std::uint32_t value) {
+    const std::filesystem::path file = std::filesystem::path(write("")).replace_filename("damaged.gguf");
+    std::filesystem::copy_file(bootstrapped_model(), file, std::filesystem::copy_options::overwrite_existing);
+    std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+    std::string head(4096, '\0');
+    stream.read(head.data(), static_cast<std::streamsize>(head.size()));
+    const std::size_t at = head.find(key);
+    EXPECT_NE(at, head.npos);
+    stream.seekp(static_cast<std::streamoff>(at + key.size() + 4));  // behind the value's type
+    stream.write(reinterpret_cast<const char*>(&value), sizeof value);
+    return file.string();
+  };
+  expect_refused(damaged("llama.attention.head_count", 0), Errc::kInvalidData);
+  expect_refused(damaged("llama.embedding_length", 1), Errc::kInvalidData);
+  expect_refused(damaged("llama.rope.freq_base", 0), Errc::kInvalidData);  // loads, and computes no numbers
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string fatal = damaged("llama.block_count", 0);
+  EXPECT_EXIT(static_cast<void>(open_embedded({.file = fatal})), testing::KilledBySignal(SIGABRT),
+              "damaged.gguf: llama.cpp crashes on this file");
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ class ServedClient {
     }
   }
   [[nodiscard]] bool ending() const { return ending_.load(); }
+  [[nodiscard]] int descriptor() const { return fd_; }
 
  private:
   /// For something to read; false at the end of the test.

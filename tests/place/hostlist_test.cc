@@ -18,7 +18,7 @@ std::vector<std::string> expand(std::string_view text) {
   return names.ok() ? *names : std::vector<std::string>();
 }
 
-std::string failure(std::string_view text) {
+std::string hostlist_failure(std::string_view text) {
   const Result<std::vector<std::string>> names = expand_hostlist(text);
   return names.ok() ? "none" : names.error().message;
 }
@@ -32,28 +32,29 @@ TEST(ExpandHostlist, KeepsOrderAndWidth) {
 }
 
 TEST(ExpandHostlist, RefusesWhatIsNone) {
-  EXPECT_THAT(failure(""), HasSubstr("an empty name"));
-  EXPECT_THAT(failure("a,,b"), HasSubstr("an empty name"));
-  EXPECT_THAT(failure("a,"), HasSubstr("an empty name"));
-  EXPECT_THAT(failure("a[1-2"), HasSubstr("brackets do not match: 'a[1-2'"));
-  EXPECT_THAT(failure("a1-2]"), HasSubstr("brackets do not match"));
-  EXPECT_THAT(failure("a[1[2]]"), HasSubstr("brackets do not match"));
-  EXPECT_THAT(failure("a[]"), HasSubstr("not NUMBER"));
-  EXPECT_THAT(failure("a[1-]"), HasSubstr("not NUMBER"));
-  EXPECT_THAT(failure("a[-1]"), HasSubstr("not NUMBER"));
-  EXPECT_THAT(failure("a[x-z]"), HasSubstr("not NUMBER"));
-  EXPECT_THAT(failure("a[1-2-3]"), HasSubstr("not NUMBER"));
-  EXPECT_THAT(failure("a[5-4]"), HasSubstr("backwards: '5-4'"));
+  EXPECT_THAT(hostlist_failure(""), HasSubstr("an empty name"));
+  EXPECT_THAT(hostlist_failure("a,,b"), HasSubstr("an empty name"));
+  EXPECT_THAT(hostlist_failure("a,"), HasSubstr("an empty name"));
+  EXPECT_THAT(hostlist_failure("a[1-2"), HasSubstr("brackets do not match: 'a[1-2'"));
+  EXPECT_THAT(hostlist_failure("a1-2]"), HasSubstr("brackets do not match"));
+  EXPECT_THAT(hostlist_failure("a[1[2]]"), HasSubstr("brackets do not match"));
+  EXPECT_THAT(hostlist_failure("a[]"), HasSubstr("not NUMBER"));
+  EXPECT_THAT(hostlist_failure("a[1-]"), HasSubstr("not NUMBER"));
+  EXPECT_THAT(hostlist_failure("a[-1]"), HasSubstr("not NUMBER"));
+  EXPECT_THAT(hostlist_failure("a[x-z]"), HasSubstr("not NUMBER"));
+  EXPECT_THAT(hostlist_failure("a[1-2-3]"), HasSubstr("not NUMBER"));
+  EXPECT_THAT(hostlist_failure("a[5-4]"), HasSubstr("backwards: '5-4'"));
 }
 
 TEST(ExpandHostlist, RefusesBombsBeforeMakingThem) {
-  EXPECT_THAT(failure("a[1-999999999]"), HasSubstr("more than 4194304 names"));
-  EXPECT_THAT(failure("a[1-99999999999999999999999]"), HasSubstr("too long"));
-  EXPECT_THAT(failure("a[0-999999999999999999]"), HasSubstr("more than"));
-  EXPECT_THAT(failure("a[1-4000]b[1-4000]"), HasSubstr("too many names"));
-  EXPECT_THAT(failure("a[1-4000]b[1-4000]c[1-4000]d[1-4000]e[1-4000]f[1-4000]"), HasSubstr("too many names"));
-  EXPECT_THAT(failure("a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]i[1]"), HasSubstr("too many brackets"));
-  EXPECT_THAT(failure(std::string(300, 'a')), HasSubstr("more than 255 characters"));
+  EXPECT_THAT(hostlist_failure("a[1-999999999]"), HasSubstr("more than 4194304 names"));
+  EXPECT_THAT(hostlist_failure("a[1-99999999999999999999999]"), HasSubstr("too long"));
+  EXPECT_THAT(hostlist_failure("a[0-999999999999999999]"), HasSubstr("more than"));
+  EXPECT_THAT(hostlist_failure("a[1-4000]b[1-4000]"), HasSubstr("too many names"));
+  EXPECT_THAT(hostlist_failure("a[1-4000]b[1-4000]c[1-4000]d[1-4000]e[1-4000]f[1-4000]"),
+              HasSubstr("too many names"));
+  EXPECT_THAT(hostlist_failure("a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]i[1]"), HasSubstr("too many brackets"));
+  EXPECT_THAT(hostlist_failure(std::string(300, 'a')), HasSubstr("more than 255 characters"));
   const Result<std::vector<std::string>> limited = expand_hostlist("a[1-3],b[1-3]", 5);
   ASSERT_FALSE(limited.ok());
 }

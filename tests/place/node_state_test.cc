@@ -22,7 +22,7 @@ std::vector<std::string> states(std::string_view text) {
   return lines;
 }
 
-std::string failure(std::string_view text) {
+std::string state_failure(std::string_view text) {
   const Result<std::vector<NamedState>> list = parse_states("state.json", text);
   return list.ok() ? "none" : list.error().message;
 }
@@ -58,7 +58,7 @@ TEST(States, ReadsScontrolsText) {
                      "   Reason=x State=DOWN\n\nNodeName=n2 CPUAlloc=2 State=MIXED+DRAIN Weight=1\n"
                      "NodeName=n3 State=ALLOCATED\n"),
               ElementsAre("n1 free", "n2 down", "n3 busy"));
-  EXPECT_THAT(failure("NodeName=n1 CPUAlloc=2\nNodeName=n2 State=IDLE\n"),
+  EXPECT_THAT(state_failure("NodeName=n1 CPUAlloc=2\nNodeName=n2 State=IDLE\n"),
               HasSubstr("state.json: line 1: node 'n1' has no State="));
 }
 
@@ -69,18 +69,24 @@ TEST(States, ReadsLists) {
 }
 
 TEST(States, SaysThePlaceAndValueOfEachFault) {
-  EXPECT_THAT(failure(R"({"nodes": [{"name": "n1"}]})"),
+  EXPECT_THAT(state_failure(R"({"nodes": [{"name": "n1"}]})"),
               HasSubstr("state.json: nodes[0]: a node without a state"));
-  EXPECT_THAT(failure(R"({"nodes": [{"state": "idle"}]})"), HasSubstr("nodes[0]: a node without a name"));
-  EXPECT_THAT(failure(R"({"nodes": [{"name": "n", "state": 7}]})"),
+  EXPECT_THAT(state_failure(R"({"nodes": [{"state": "idle"}]})"),
+              HasSubstr("nodes[0]: a node without a name"));
+  EXPECT_THAT(state_failure(R"({"nodes": [{"name": "n", "state": 7}]})"),
               HasSubstr("nodes[0]: a node without a state"));
-  EXPECT_THAT(failure(R"({"nodes": 7})"), HasSubstr("expected \"nodes\" or \"sinfo\""));
-  EXPECT_THAT(failure(R"({"sinfo": [{"node": {"state": ["IDLE"]}}]})"),
+  EXPECT_THAT(state_failure(R"({"nodes": 7})"), HasSubstr("expected \"nodes\" or \"sinfo\""));
+  EXPECT_THAT(state_failure(R"({"sinfo": [{"node": {"state": ["IDLE"]}}]})"),
               HasSubstr("sinfo[0]: an entry without nodes"));
-  EXPECT_THAT(failure("{\"nodes\": [\n\n}"), HasSubstr("line 3"));
-  EXPECT_THAT(failure("n1 idle really\n"), HasSubstr("line 1: expected HOSTS [STATE]"));
-  EXPECT_THAT(failure("\nn[1-9999999]\n"), HasSubstr("line 2: host list: more than"));
-  EXPECT_THAT(failure("{" + std::string(100'000, '[')), HasSubstr("state.json: "));
+  EXPECT_THAT(state_failure("{\"nodes\": [\n\n}"), HasSubstr("line 3"));
+  EXPECT_THAT(state_failure("n1 idle really\n"), HasSubstr("line 1: expected HOSTS [STATE]"));
+  EXPECT_THAT(state_failure("n1 idle\nn[2-8] idel\n"),
+              HasSubstr("line 2: 'IDEL' is no state of a node; did you mean 'IDLE'?"));
+  EXPECT_THAT(state_failure("n1 idle+zzzzzz\n"), HasSubstr("line 1: 'ZZZZZZ' is no state of a node"));
+  EXPECT_THAT(state_failure("n1 idle*\nn2 drain+\nn3 mixed-\nn4 down~\nn5 IDLE+DRAIN+MAINT\n"),
+              HasSubstr("none"));
+  EXPECT_THAT(state_failure("\nn[1-9999999]\n"), HasSubstr("line 2: host list: more than"));
+  EXPECT_THAT(state_failure("{" + std::string(100'000, '[')), HasSubstr("state.json: "));
 }
 
 TEST(States, PlacesAreTheFirstMention) {

@@ -22,7 +22,7 @@ constexpr std::string_view kConf =
     "SwitchName=a Nodes=n[1-3],m1\nSwitchName=b Nodes=o[01-02]x[1-2]\n"
     "SwitchName=r \\\n  Switches=a,b # root\n";
 constexpr std::string_view kBlocks = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2,4\n";
-constexpr std::string_view kYaml =
+constexpr std::string_view kSmallYaml =
     "- topology: t\n  cluster_default: true\n  tree:\n    switches:\n"
     "    - switch: r\n      children: s[1-2]\n    - {switch: s1, nodes: n1}\n"
     "    - {switch: s2, nodes: 'n[2-3]'}\n";
@@ -32,7 +32,7 @@ constexpr std::string_view kModel =
     "- switch: b\n  nodes: [m1]\nnodes:\n  n1: {capacity_block: c}\n";
 constexpr std::string_view kGraph =
     R"({"instances":[{"id":"a","network_layers":["l","s"]},{"id":"b","network_layers":["m","s"]}]})";
-constexpr std::string_view kNodes =
+constexpr std::string_view kNodeList =
     R"({"items":[{"metadata":{"name":"a","labels":{"topology.kubernetes.io/zone":"z"}},
 "spec":{"unschedulable":true},"status":{"conditions":[{"type":"Ready","status":"False"}]}}]})";
 constexpr std::string_view kFabric =
@@ -70,7 +70,8 @@ std::string damaged(std::string_view text, std::mt19937& random) {
 }
 
 TEST(Damage, AByteOrderMarkChangesNothing) {
-  for (const std::string_view text : {kConf, kBlocks, kYaml, kModel, kGraph, kNodes, kFabric, kHosts}) {
+  for (const std::string_view text :
+       {kConf, kBlocks, kSmallYaml, kModel, kGraph, kNodeList, kFabric, kHosts}) {
     const TopologyFile plain = must_read(text);
     const TopologyFile marked = must_read("\xef\xbb\xbf" + std::string(text));
     EXPECT_EQ(marked.format, plain.format) << text;
@@ -86,8 +87,8 @@ TEST(Damage, NeverCrashesAReader) {
   ASSERT_TRUE(folder.ok());
   const std::filesystem::path path = folder->path() / "damaged";
   for (const Sample& sample :
-       {Sample{"slurm-conf", kConf}, Sample{"slurm-conf", kBlocks}, Sample{"slurm-yaml", kYaml},
-        Sample{"topograph-model", kModel}, Sample{"topograph-graph", kGraph}, Sample{"kubernetes", kNodes},
+       {Sample{"slurm-conf", kConf}, Sample{"slurm-conf", kBlocks}, Sample{"slurm-yaml", kSmallYaml},
+        Sample{"topograph-model", kModel}, Sample{"topograph-graph", kGraph}, Sample{"kubernetes", kNodeList},
         Sample{"ibnetdiscover", kFabric}, Sample{"hosts", kHosts}}) {
     const Result<TopologyFormat> format = topology_format_from_name(sample.format);
     ASSERT_TRUE(format.ok());

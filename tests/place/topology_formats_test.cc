@@ -38,7 +38,11 @@ TEST(TopographGraph, SaysTheElementAndValueOfEachFault) {
   EXPECT_THAT(error_of(R"({"instances": {}})"), HasSubstr("expected {\"instances\""));
   EXPECT_THAT(error_of("{\"instances\": [\n{\"id\": \"a\",,}]}"), HasSubstr("line 2"));
   EXPECT_THAT(error_of(R"({"instances": [{"id": "a", "id": "b"}]})"), HasSubstr("key 'id' occurs twice"));
-  EXPECT_THAT(error_of(std::string(1'000'000, '[')), HasSubstr("nests more than 64 deep"));
+  EXPECT_THAT(error_of("{\n\n" + std::string(1'000'000, '[')), HasSubstr("line 3"));
+  EXPECT_THAT(error_of("{\"instances\": [\n{\"id\":\n\n1e999}]}"), HasSubstr("line 4: number overflow"));
+  EXPECT_THAT(error_of("{\"instances\": [\n{\"id\": \"a\",\n \"id\": \"b\"}]}"),
+              HasSubstr("line 3: key 'id' occurs twice"));
+  EXPECT_THAT(error_of(std::string(1'000'000, '[')), HasSubstr("line 1: nests more than 64 deep"));
   EXPECT_THAT(error_of("{\"instances\": [], \"x\": " + std::string(100, '[')),
               HasSubstr("nests more than 64 deep"));
 }

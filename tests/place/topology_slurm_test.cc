@@ -114,6 +114,7 @@ TEST(SlurmYaml, SaysLineAndValueOfEachFault) {
               HasSubstr("line 3: expected a list under 'switches'"));
   EXPECT_THAT(error_of("- topology: a\n  tree: {}\n  tree: {}\n"),
               HasSubstr("line 3: key 'tree' occurs twice"));
+  EXPECT_THAT(error_of("- topology: a\n  tree: {}\n  block:\n    block_sizes: [2]\n"), HasSubstr("not both"));
   EXPECT_THAT(error_of("- topology: [a\n"), HasSubstr("topology.conf: line "));
   EXPECT_THAT(error_of("- a: &x [1]\n  b: *x\n"), HasSubstr("line 1: anchors are not read: '&x'"));
   EXPECT_THAT(

@@ -6,6 +6,7 @@
 
 #include "rudder/core/files.h"
 #include "rudder/report/demo_report.h"
+#include "rudder/report/steer_report.h"
 #include "rudder/report/table.h"
 
 namespace rudder::report {
@@ -51,6 +52,29 @@ TEST(DemoTable, SaysWhetherPoliciesAgree) {
   EXPECT_THAT(demo_table(report), HasSubstr("WRONG"));
 }
 
+TEST(DemoTable, SaysWhatWasDecidedAndWhatDidNotRun) {
+  DemoReport report = sample_report();
+  DemoSteering steering;
+  steering.decider = "llm";
+  steering.window = 4;
+  steering.windows = 12;
+  steering.decisions = 9;
+  steering.model_calls = 8;
+  steering.valid_replies = 6;
+  steering.latency_p50 = 0.5;
+  report.rows[1].steering = steering;
+  report.scenarios.push_back({"shrinking-link", "links shrink", {report.rows[1]}});
+  report.skipped = {"score + agent: no model"};
+  const std::string table = demo_table(report);
+  for (const char* said :
+       {"9 decisions in 12 windows of 4 batches", "75.0 % valid replies", "shrinking-link: links shrink",
+        "skipped: score + agent: no model", "All policies trained alike"}) {
+    EXPECT_THAT(table, HasSubstr(said));
+  }
+  report.scenarios[0].rows[0].loss_digest = "ffff";
+  EXPECT_THAT(demo_table(report), HasSubstr("WRONG"));
+}
+
 TEST(DemoHtml, IsSelfContainedAndEscapesText) {
   auto directory = TemporaryDirectory::create("report-test");
   ASSERT_TRUE(directory.ok());
@@ -75,6 +99,36 @@ TEST(DemoHtml, SaysWhichPackageIsMissing) {
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr("libjs-chart.js"));
   EXPECT_TRUE(std::filesystem::is_empty(directory->path()));
+}
+
+TEST(SteerHtml, IsSelfContainedAndEscapesText) {
+  auto directory = TemporaryDirectory::create("report-test");
+  ASSERT_TRUE(directory.ok());
+  const auto script = directory->path() / "chart.js";
+  const auto page = directory->path() / "steer.html";
+  ASSERT_TRUE(write_text(script, "/* the chart library */").ok());
+  SteerReport report;
+  report.command = "rudder steer eval --decider '</script><script>alert(1)</script>{{style}}'";
+  SteerScenario scenario;
+  scenario.name = "drift";
+  scenario.actions = {"skip", "replace"};
+  scenario.phases = {{0, "staying"}};
+  scenario.oracle = scenario.best_fixed = {"oracle", {1, 2}, {0, 1}};
+  SteerRow row;
+  row.decider = "hedge, unguarded";
+  row.cost = 3;
+  scenario.rows.push_back(row);
+  scenario.runs.push_back({"hedge, unguarded", {1, 2}, {0, 1}});
+  report.scenarios.push_back(scenario);
+  ASSERT_TRUE(write_steer_html(page, report, script).ok());
+  const std::string html = read_text(page).value();
+  EXPECT_THAT(html, HasSubstr("/* the chart library */"));
+  EXPECT_THAT(html, HasSubstr("hedge, unguarded"));
+  EXPECT_THAT(html, Not(HasSubstr("alert(1)</script>")));
+  EXPECT_THAT(html, HasSubstr("alert(1)\\u003c/script>{{style}}")) << "what fills a place is a place";
+  for (const char* outside : {"http://", "https://", "src=\"", "<link"}) {
+    EXPECT_THAT(html, Not(HasSubstr(outside)));
+  }
 }
 
 }  // namespace

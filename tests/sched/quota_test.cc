@@ -10,7 +10,7 @@ namespace {
 using testing_support::cluster_of_minipods;
 using testing_support::Story;
 
-constexpr PlannerOptions kEasy{.policy = Policy::kEasy};
+constexpr PlannerOptions kBackfill{.policy = Policy::kEasy};
 
 Story two_tenants(QuotaMode mode) {
   Story story(cluster_of_minipods({4}));
@@ -22,7 +22,7 @@ Story two_tenants(QuotaMode mode) {
 }
 
 TEST(Quota, StaticShareIsNeverExceeded) {
-  const auto told = two_tenants(QuotaMode::kStatic).tell(kEasy);
+  const auto told = two_tenants(QuotaMode::kStatic).tell(kBackfill);
   EXPECT_EQ(told.start("a0"), 0);
   EXPECT_EQ(told.start("a1"), 0);
   EXPECT_EQ(told.start("a2"), 100);
@@ -30,14 +30,14 @@ TEST(Quota, StaticShareIsNeverExceeded) {
 }
 
 TEST(Quota, DynamicShareMayBeExceededWhileNobodyWaits) {
-  const auto told = two_tenants(QuotaMode::kDynamic).tell(kEasy);
+  const auto told = two_tenants(QuotaMode::kDynamic).tell(kBackfill);
   EXPECT_EQ(told.start("a3"), 0);
 }
 
 TEST(Quota, DynamicShareHoldsWhenOthersWait) {
   Story story = two_tenants(QuotaMode::kDynamic);
   story.add({.name = "b0", .submit = 0, .nodes = 2, .predicted = 100, .runs = 100, .tenant = 1});
-  const auto told = story.tell(kEasy);
+  const auto told = story.tell(kBackfill);
   EXPECT_EQ(told.start("b0"), 0) << "within its share, so before who is beyond his";
   EXPECT_EQ(told.start("a2"), 100);
 }
@@ -49,7 +49,7 @@ TEST(Quota, BorrowerDoesNotOvertakeSomebodyWithinHisShareWhoCannotStartYet) {
   story.add({.name = "a0", .predicted = 10, .runs = 10, .tenant = 0});
   story.add({.name = "b1", .submit = 1, .nodes = 3, .predicted = 10, .runs = 10, .tenant = 1});
   story.add({.name = "a1", .submit = 2, .predicted = 5, .runs = 5, .tenant = 0});
-  const auto told = story.tell(kEasy);
+  const auto told = story.tell(kBackfill);
   // b1 would exceed its tenant's share beside b0 (40 of 24 GPUs), so it borrows too and does not stop a1.
   EXPECT_EQ(told.start("a1"), 2);
   EXPECT_EQ(told.start("b1"), 50);
@@ -61,7 +61,7 @@ TEST(Quota, WaitingTenantStopsBorrowing) {
   story.add({.name = "a0", .nodes = 2, .predicted = 50, .runs = 50, .tenant = 0});
   story.add({.name = "b0", .submit = 1, .nodes = 3, .predicted = 10, .runs = 10, .tenant = 1});
   story.add({.name = "a1", .submit = 2, .predicted = 5, .runs = 5, .tenant = 0});
-  const auto told = story.tell(kEasy);
+  const auto told = story.tell(kBackfill);
   EXPECT_EQ(told.start("a0"), 0) << "nobody else waited";
   EXPECT_EQ(told.start("b0"), 50);
   EXPECT_EQ(told.start("a1"), 50) << "a host was free from the start, but b0 waited within its share";
@@ -71,7 +71,7 @@ TEST(Quota, StaticShareThatIsTooSmallForAJobRejectsIt) {
   Story story(cluster_of_minipods({4}));
   story.quotas(QuotaMode::kStatic, {16});
   story.add({.name = "large", .nodes = 3, .predicted = 10, .runs = 10});
-  EXPECT_TRUE(story.tell(kEasy).record("large").rejected);
+  EXPECT_TRUE(story.tell(kBackfill).record("large").rejected);
 }
 
 TEST(Order, PriorityThenSubmissionThenId) {

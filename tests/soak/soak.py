@@ -128,13 +128,13 @@ class Soak:
             self.network.cut(host)
             if kind == "cut shortly":
                 time.sleep(self.random.random() * DEADLINE / 8)
-                self.network.join(host)
+                self.network.restore(host)
                 yield
             else:
                 try:
                     yield
                 finally:
-                    self.network.join(host)
+                    self.network.restore(host)
 
     def round(self, kind):
         self.counts[kind] += 1

@@ -18,7 +18,7 @@ namespace rudder::steer {
 namespace {
 
 using testing_support::four_knobs;
-using testing_support::window_at;
+using testing_support::hit_window;
 
 class Bandit : public testing::Test {
  protected:
@@ -29,7 +29,7 @@ class Bandit : public testing::Test {
   }
   static LabelledWindow heard(std::uint64_t sequence, std::size_t action, double cost) {
     LabelledWindow labelled;
-    labelled.window = window_at(sequence, 0.5, action);
+    labelled.window = hit_window(sequence, 0.5, action);
     labelled.costs.assign(4, kOthers);
     labelled.costs[action] = cost;
     return labelled;
@@ -39,7 +39,7 @@ class Bandit : public testing::Test {
                            const std::vector<double>& means, double noise, std::uint64_t seed) const {
     std::vector<double> taken(4);
     for (std::uint64_t i = first; i < end; ++i) {
-      const auto decision = decider.decide(window_at(i, 0.5), {});
+      const auto decision = decider.decide(hit_window(i, 0.5), {});
       EXPECT_TRUE(decision.ok());
       CounterRng rng({seed, i, 53});
       const double normal =
@@ -55,7 +55,7 @@ class Bandit : public testing::Test {
 
 TEST_F(Bandit, BeginsWithTheFallback) {
   actions_.fallback = 2;
-  EXPECT_EQ(make(1)->decide(window_at(0, 0.5), {})->action, 2U);
+  EXPECT_EQ(make(1)->decide(hit_window(0, 0.5), {})->action, 2U);
 }
 
 TEST_F(Bandit, FindsTheBestAction) {
@@ -96,7 +96,7 @@ TEST_F(Bandit, DoesNotInsistOnWhatIsNeverLetThrough) {
   const auto decider = make(3);
   std::vector<int> wanted(4);
   for (std::uint64_t i = 0; i < 400; ++i) {
-    ++wanted[decider->decide(window_at(i, 0.5), {})->action];
+    ++wanted[decider->decide(hit_window(i, 0.5), {})->action];
     decider->learn(heard(i, 0, i % 2 == 0 ? 1 : 1.1));  // the guard lets action 0 alone through
   }
   EXPECT_LT(*std::max_element(wanted.begin(), wanted.end()), 250);
@@ -106,16 +106,16 @@ TEST_F(Bandit, OneCostForEverIsNoTrouble) {
   const auto decider = make(4);
   static_cast<void>(play(*decider, 0, 3000, {0, 0, 0, 0}, 0, 4));
   static_cast<void>(play(*decider, 3000, 6000, {2, 2, 2, 2}, 0, 4));
-  EXPECT_TRUE(decider->decide(window_at(6000, 0.5), {}).ok());
+  EXPECT_TRUE(decider->decide(hit_window(6000, 0.5), {}).ok());
 }
 
 TEST_F(Bandit, DependsOnTheSeedAndWhatItHeardAlone) {
   const auto one = make(5);
   const auto same = make(5);
   for (std::uint64_t i = 0; i < 50; ++i) {
-    const std::size_t action = one->decide(window_at(i, 0.5), {})->action;
-    static_cast<void>(same->decide(window_at(i, 0.1), {}));
-    ASSERT_EQ(same->decide(window_at(i, 0.5), {})->action, action);
+    const std::size_t action = one->decide(hit_window(i, 0.5), {})->action;
+    static_cast<void>(same->decide(hit_window(i, 0.1), {}));
+    ASSERT_EQ(same->decide(hit_window(i, 0.5), {})->action, action);
     const double cost = 1 + 0.1 * static_cast<double>((i * 7 + action) % 5);
     one->learn(heard(i, action, cost));
     same->learn(heard(i, action, cost));

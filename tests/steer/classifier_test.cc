@@ -26,10 +26,10 @@ namespace {
 
 using testing::HasSubstr;
 using testing_support::four_knobs;
+using testing_support::hit_window;
 using testing_support::rule_of;
 using testing_support::Ruled;
 using testing_support::ruled_windows;
-using testing_support::window_at;
 
 double share_by_rule(const Classifier& classifier, const std::vector<Experience>& all, std::size_t actions) {
   double right = 0;
@@ -124,7 +124,7 @@ TEST_P(Classifiers, FilesAnswerAsBeforeAndDecideByTheSameFeatures) {
   std::vector<Experience> all;
   std::vector<Window> windows;
   for (std::uint64_t i = 0; i < 600; ++i) {
-    Window window = window_at(i, static_cast<double>(i * 37 % 100) / 100);
+    Window window = hit_window(i, static_cast<double>(i * 37 % 100) / 100);
     window.stall_seconds = static_cast<double>(i * 11 % 50) / 100;
     Experience each;
     each.run = "run" + std::to_string(i % 6);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,12 @@
 namespace rudder::steer {
 namespace {
 
-using testing::alone;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::letters;
-using testing::Scripted;
 using ::testing::SizeIs;
+using testing_support::alone;
+using testing_support::letters;
+using testing_support::Scripted;
 
 constexpr Expected kMoreHits{Direction::kIncrease, Direction::kDecrease};
 
@@ -32,7 +33,7 @@ TEST(ControllerMemory, HoldsEachWindowWithWhatFollowedIt) {
   EXPECT_EQ(first.run, "run");
   EXPECT_EQ(first.graph, "graph");
   EXPECT_EQ(first.sequence, 0U);
-  EXPECT_EQ(first.features, features_of(testing::window_at(0)));
+  EXPECT_EQ(first.features, features_of(testing_support::window_at(0)));
   EXPECT_EQ(first.report.action, "a");
   EXPECT_THAT(first.costs, ElementsAre(3, 1, 2));
   EXPECT_EQ(first.best, 1U);
@@ -63,6 +64,24 @@ TEST(ControllerMemory, ShowsTheEffectOfALateDecisionByTheWindowsAroundItsBorder)
   EXPECT_EQ(asked.observed, kMoreHits);
   EXPECT_EQ(run.memory.kept[1].sequence, 1U);
   EXPECT_EQ(run.memory.kept[1].decision, std::nullopt);
+  EXPECT_EQ(run.controller.totals().predictions, 1U);
+  EXPECT_EQ(run.controller.totals().right_directions, 1U);
+}
+
+TEST(ControllerMemory, ShowsTheEffectWhereItIsWhenSettingsHoldAWindowLater) {
+  ControllerOptions options = alone();
+  options.lag = 1;
+  Scripted run(letters(2), options, {1, 1});
+  ASSERT_TRUE(run.window(50));
+  run.answer(1, 0, kMoreHits);
+  run.settle();    // applied, to hold from the window after the next one on
+  run.window(20);  // still as it was: the window before the effect
+  run.settle();
+  run.window(40);
+  const auto found = std::find_if(run.memory.kept.begin(), run.memory.kept.end(),
+                                  [](const Experience& each) { return each.sequence == 0; });
+  ASSERT_NE(found, run.memory.kept.end());
+  EXPECT_EQ(found->observed, kMoreHits);
   EXPECT_EQ(run.controller.totals().predictions, 1U);
   EXPECT_EQ(run.controller.totals().right_directions, 1U);
 }
@@ -121,14 +140,14 @@ TEST(ControllerMemory, MayBeAbsent) {
   const ActionSet actions = letters(2);
   Controller controller(actions, nullptr, {});
   for (std::uint64_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(controller.window_ended(testing::labelled_at(i, {1, 2}), TimePoint()), i == 0);
+    EXPECT_EQ(controller.window_ended(testing_support::labelled_at(i, {1, 2}), TimePoint()), i == 0);
     EXPECT_EQ(controller.settle(TimePoint()).applied, 0U);
   }
 }
 
 TEST(EffectOfAWindow, CountsTrafficByTheBatch) {
-  Window before = testing::window_at(0);
-  Window after = testing::window_at(1);
+  Window before = testing_support::window_at(0);
+  Window after = testing_support::window_at(1);
   after.end += 2;  // twice the batches, and twice of everything
   after.counts = {200, 100, 100, 0};
   EXPECT_EQ(effect_of(before, after), Expected());

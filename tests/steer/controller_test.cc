@@ -13,11 +13,11 @@
 namespace rudder::steer {
 namespace {
 
-using testing::alone;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::letters;
-using testing::Scripted;
+using testing_support::alone;
+using testing_support::letters;
+using testing_support::Scripted;
 
 TEST(Controller, AppliesADecisionAtTheBorderOfItsWindow) {
   Scripted run(letters(3), alone(), {1, 1, 1});
@@ -176,10 +176,10 @@ TEST(Controller, OfADeciderThatIsAlwaysWrongDropsItAndStopsAskingAndRecovers) {
   for (int i = 0; i < 9; ++i) {
     EXPECT_EQ(run.decided(2).verdict, Verdict::kBreakerOpen);
   }
-  EXPECT_EQ(run.decided(0).verdict, Verdict::kApplied);  // as good as the set's fallback, which it is
+  EXPECT_EQ(run.decided(1).verdict, Verdict::kUnchanged);  // the best one
   EXPECT_EQ(run.controller.breaker().state(), Breaker::State::kClosed);
   EXPECT_EQ(run.controller.totals().dropped, 5U);
-  EXPECT_EQ(run.controller.totals().applied, 1U);
+  EXPECT_EQ(run.controller.totals().applied, 0U);
 }
 
 TEST(Controller, TakesAnErrorForNoAnswer) {
@@ -217,12 +217,13 @@ TEST(Controller, WithdrawsADecisionThatTheEvaluatorTurnsAgainst) {
   ControllerOptions options;
   options.trigger.every = 4;
   options.evaluator_half_life = 0.5;
+  options.guard.tolerated_excess = 0.5;
   Scripted run(letters(3), options, {2, 1, 1.5});
   for (int i = 0; i < 3; ++i) {
     run.decided(2);
   }
   EXPECT_EQ(run.decided(2).verdict, Verdict::kApplied);
-  EXPECT_EQ(run.decided(2).applied, 2U);  // held against the evaluator's best: it harms nobody
+  EXPECT_EQ(run.decided(2).applied, 2U);  // held against the evaluator's best: near enough
   run.costs = {1, 2, 9};
   const DecisionRecord record = run.decided(2);
   EXPECT_EQ(record.verdict, Verdict::kNegativeBenefit);
@@ -232,16 +233,29 @@ TEST(Controller, WithdrawsADecisionThatTheEvaluatorTurnsAgainst) {
   EXPECT_EQ(run.controller.totals().dropped, 0U);  // it had been applied
 }
 
-TEST(Controller, LeavesAHarmfulActionThoughItStaysOtherwise) {
+TEST(Controller, StaysWithWhatIsNearlyTheBestAndLeavesWhatIsNot) {
   ControllerOptions options;
-  options.follow_fallback = false;
-  options.evaluator_half_life = 0.5;
-  options.trigger.every = 2;
-  Scripted run(letters(3), options, {1, 1, 1});
-  run.decided(2);
+  options.trigger.every = 1000;
+  options.evaluator_half_life = 0;
+  options.guard.tolerated_excess = 0.1;
+  Scripted run(letters(3), options, {1.05, 1.02, 1});
+  EXPECT_EQ(run.decided(0).applied, 0U);
+  run.costs = {1.2, 1, 1.05};
+  EXPECT_EQ(run.decided(0).applied, 1U);
+  run.costs = {1, 1.05, 1.02};
+  EXPECT_EQ(run.decided(0).applied, 1U);
+  run.costs = {1, 1.15, 1.02};
+  EXPECT_EQ(run.decided(0).applied, 0U);
+}
+
+TEST(Controller, OfADeciderThatFailsUnguardedTakesTheSetsFallback) {
+  ControllerOptions options = alone();
+  options.breaker.failures = 1;
+  Scripted run(letters(3), options, {9, 1, 2});
   EXPECT_EQ(run.decided(2).applied, 2U);
-  run.costs = {2, 1, 9};
-  EXPECT_EQ(run.decided(2).applied, 0U);  // the set's fallback, not the evaluator's best
+  ASSERT_TRUE(run.window());
+  run.fail();
+  EXPECT_EQ(run.settle().applied, 0U);
 }
 
 TEST(Controller, LetsSettingsCoolDown) {
@@ -254,23 +268,15 @@ TEST(Controller, LetsSettingsCoolDown) {
               ElementsAre("applied", "cooling_down", "cooling_down", "applied", "unchanged", "cooling_down"));
 }
 
-TEST(Controller, LetsTheFallbackCoolDownTooUnlessWhatHoldsIsHarmful) {
+TEST(Controller, LeavesWhatIsHarmfulThoughTheSettingIsCoolingDown) {
   ControllerOptions options;
-  options.trigger.every = 1000;
-  options.evaluator_half_life = 0.1;
+  options.evaluator_half_life = 0;
   options.guard.tolerated_excess = 0.5;
-  Scripted run(letters(3, 3), options, {2, 1, 2});
-  EXPECT_EQ(run.decided(0).applied, 1U);
-  run.costs = {2, 2.2, 2};
-  EXPECT_EQ(run.decided(0).applied, 1U);  // a little worse: cools down
-  EXPECT_EQ(run.decided(0).applied, 1U);
-  EXPECT_EQ(run.decided(0).applied, 0U);
-  run.costs = {9, 1, 9};
-  EXPECT_EQ(run.decided(0).applied, 0U);  // the set's fallback is harmful to nobody, by definition
-  EXPECT_EQ(run.decided(0).applied, 0U);
-  EXPECT_EQ(run.decided(0).applied, 1U);
-  run.costs = {1, 9, 1};
-  EXPECT_EQ(run.decided(0).applied, 0U);  // harmful: at once
+  Scripted run(letters(3, 3), options, {1, 1, 1});
+  EXPECT_EQ(run.decided(1).applied, 1U);
+  EXPECT_EQ(run.decided(2).verdict, Verdict::kCoolingDown);
+  run.costs = {9, 9, 1};
+  EXPECT_EQ(run.decided(1).applied, 2U);
 }
 
 TEST(Controller, HoldsAReplacementForOneWindow) {

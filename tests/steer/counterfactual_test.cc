@@ -14,8 +14,8 @@
 namespace rudder::steer {
 namespace {
 
-using cache::testing::random_scene;
-using cache::testing::Scene;
+using cache::testing_support::random_scene;
+using cache::testing_support::Scene;
 
 constexpr std::size_t kWindow = 6;
 constexpr SlotId kSlots = 10;
@@ -71,19 +71,25 @@ struct Live {
   double seconds = 0;
 };
 
-/// The window as it would run live, batch by batch.
-Live run(SteeredBuffer& buffer, const World& world, std::size_t number, const Setting& setting) {
+/// The window's batches one by one in the world of window `world_of`.
+Live run(SteeredBuffer& buffer, const World& world, std::size_t number, std::size_t world_of,
+         const Setting& setting) {
   buffer.apply(setting);
   Live live;
-  for (std::size_t step = number * kWindow; step < (number + 1) * kWindow; ++step) {
+  for (std::size_t i = 0; i < kWindow; ++i) {
+    const std::size_t step = number * kWindow + i;
     const SteeredBuffer::Served served =
-        buffer.serve(std::span(world.scene.batches).subspan(step), world.conditions[step]);
+        buffer.serve(std::span(world.scene.batches).subspan(step), world.conditions[world_of * kWindow + i]);
     EXPECT_EQ(served.moved.total(), served.counts.fetched);
     EXPECT_EQ(served.counts.requests, world.scene.batches[step].size());
     live.counts += served.counts;
     live.seconds += served.cost.seconds;
   }
   return live;
+}
+/// As it would run live.
+Live run(SteeredBuffer& buffer, const World& world, std::size_t number, const Setting& setting) {
+  return run(buffer, world, number, number, setting);
 }
 
 void expect_equal(const cache::Counts& a, const cache::Counts& b) {
@@ -115,7 +121,7 @@ TEST(Counterfactual, ReplaysWhatWasDoneToTheRowAndTheSecond) {
   }
 }
 
-TEST(Counterfactual, ChargesEachActionAsIfItHadHeldForTheWholeHorizon) {
+TEST(Counterfactual, ChargesEachActionAsIfItHadHeldForTheWholeHorizonInTheWorldOfNow) {
   const ActionSet actions = knobs();
   constexpr std::size_t kHorizon = 3;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -136,7 +142,7 @@ TEST(Counterfactual, ChargesEachActionAsIfItHadHeldForTheWholeHorizon) {
         double seconds = 0;
         cache::Counts counts;
         for (std::size_t again = first; again <= window; ++again) {
-          const Live part = run(literal, world, again, actions.actions[each].setting);
+          const Live part = run(literal, world, again, window, actions.actions[each].setting);
           seconds += part.seconds;
           counts += part.counts;
         }

@@ -22,7 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::four_knobs;
-using testing_support::window_at;
+using testing_support::hit_window;
 
 class Deciders : public testing::Test {
  protected:
@@ -41,7 +41,7 @@ class Deciders : public testing::Test {
   static std::vector<std::size_t> answers(Decider& decider, std::uint64_t count) {
     std::vector<std::size_t> actions;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const auto decision = decider.decide(window_at(i, 0.5), {});
+      const auto decision = decider.decide(hit_window(i, 0.5), {});
       EXPECT_TRUE(decision.ok()) << decision.error().message;
       EXPECT_EQ(decision->sequence, i);
       actions.push_back(decision->action);
@@ -86,7 +86,7 @@ TEST_F(Deciders, FixedAskedSeldomMissesNoPeriod) {
   const auto decider = make("fixed:4", yes_no_);
   std::vector<std::size_t> actions;
   for (const std::uint64_t sequence : {0U, 2U, 5U, 6U, 20U, 21U}) {  // before windows 1, 3, 6, 7, 21, 22
-    actions.push_back(decider->decide(window_at(sequence, 0.5), {})->action);
+    actions.push_back(decider->decide(hit_window(sequence, 0.5), {})->action);
   }
   EXPECT_THAT(actions, ElementsAre(0, 0, 1, 0, 1, 0));
 }
@@ -127,7 +127,7 @@ TEST_F(Deciders, HowLongADecisionTookIsMeasured) {
   };
   const Ticking clock;
   const auto decider = make_decider("never", {.actions = &yes_no_, .clock = &clock});
-  EXPECT_EQ((*decider)->decide(window_at(0, 0.5), {})->seconds, 1);
+  EXPECT_EQ((*decider)->decide(hit_window(0, 0.5), {})->seconds, 1);
 }
 
 class Replay : public Deciders {
@@ -141,17 +141,17 @@ class Replay : public Deciders {
 TEST_F(Replay, SetsWhatWasSet) {
   write(R"({"sequence": 3, "verdict": "applied", "applied": "replace", "staleness": 0})"
         "\n"
-        R"({"sequence": 4, "verdict": "no trigger", "applied": "skip"})"
+        R"({"sequence": 4, "verdict": "no_trigger", "applied": "skip"})"
         "\n"
         R"({"sequence": 7, "applied": "replace"})"
         "\n"
         R"({"sequence": 8, "appl)");
   const auto decider = make("replay:" + path_.string(), yes_no_);
-  EXPECT_EQ(decider->decide(window_at(3, 0.5), {})->action, 1U);
-  EXPECT_EQ(decider->decide(window_at(4, 0.5), {})->action, 0U);
-  EXPECT_EQ(decider->decide(window_at(7, 0.5), {})->action, 1U);
+  EXPECT_EQ(decider->decide(hit_window(3, 0.5), {})->action, 1U);
+  EXPECT_EQ(decider->decide(hit_window(4, 0.5), {})->action, 0U);
+  EXPECT_EQ(decider->decide(hit_window(7, 0.5), {})->action, 1U);
   for (const std::uint64_t sequence : {0U, 5U, 8U}) {
-    const auto decision = decider->decide(window_at(sequence, 0.5), {});
+    const auto decision = decider->decide(hit_window(sequence, 0.5), {});
     ASSERT_FALSE(decision.ok());
     EXPECT_EQ(decision.error().code, Errc::kNotFound);
     EXPECT_THAT(decision.error().message, HasSubstr("no decision at window " + std::to_string(sequence)));

@@ -53,7 +53,7 @@ TEST(DecisionRecordJson, IsOneLineOfJsonWhateverTheModelWrote) {
   CounterRng rng({1});
   for (int i = 0; i < 3000; ++i) {
     DecisionRecord record;
-    record.decision = Decision{.reason = testing::random_bytes(rng, 200)};
+    record.decision = Decision{.reason = testing_support::random_bytes(rng, 200)};
     const std::string line = json_of(record, replace_actions());
     EXPECT_EQ(line.find('\n'), std::string::npos);
     const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);

@@ -18,7 +18,7 @@
 namespace rudder::steer::testing_support {
 
 /// A window of 10 batches with 100 requests each.
-inline Window window_at(std::uint64_t sequence, double hit_rate, std::size_t action = 0) {
+inline Window hit_window(std::uint64_t sequence, double hit_rate, std::size_t action = 0) {
   Window window;
   window.sequence = sequence;
   window.first = sequence * 10;

@@ -17,9 +17,9 @@ namespace rudder::steer {
 namespace {
 
 using State = Breaker::State;
-using testing::labelled_at;
-using testing::letters;
-using testing::window_at;
+using testing_support::labelled_at;
+using testing_support::letters;
+using testing_support::window_at;
 
 TimePoint at(double seconds) {
   return TimePoint(from_seconds(seconds));
@@ -240,7 +240,7 @@ TEST(Verdicts, HaveDistinctNames) {
 
 class Judgement : public ::testing::Test {
  protected:
-  Judgement() { evaluator.learn(labelled_at(0, {2, 3, 1})); }  // excess 1, 2, 0
+  Judgement() { evaluator.learn(labelled_at(0, {1, 3, 1})); }  // excess 0, 2, 0
 
   Verdict verdict(const Decision& decision) const {
     return judge(decision, actions, 10, action_now, since_change, evaluator, options);
@@ -287,11 +287,11 @@ TEST_F(Judgement, DropsLowConfidenceAndWhatIsNone) {
   EXPECT_EQ(verdict(decision), Verdict::kLowConfidence);
 }
 
-TEST_F(Judgement, DropsWhatCostsMoreThanTheFallback) {
+TEST_F(Judgement, DropsWhatCostsMoreThanTheBest) {
   EXPECT_EQ(verdict(decision_at(10, 1)), Verdict::kNegativeBenefit);
-  options.tolerated_excess = 1;
+  options.tolerated_excess = 2;
   EXPECT_EQ(verdict(decision_at(10, 1)), Verdict::kApplied);
-  options.tolerated_excess = 0.99;
+  options.tolerated_excess = 1.99;
   EXPECT_EQ(verdict(decision_at(10, 1)), Verdict::kNegativeBenefit);
   options.tolerated_excess = -1;  // off
   EXPECT_EQ(verdict(decision_at(10, 1)), Verdict::kApplied);
@@ -300,6 +300,22 @@ TEST_F(Judgement, DropsWhatCostsMoreThanTheFallback) {
 TEST_F(Judgement, DropsAHarmfulDecisionToLeaveThingsAsTheyAre) {
   action_now = 1;
   EXPECT_EQ(verdict(decision_at(10, 1)), Verdict::kNegativeBenefit);
+}
+
+TEST_F(Judgement, LetsAReplacementThroughOnlyWhereItPaysMoreThanIsTolerated) {
+  const ActionSet replacing = replace_actions();
+  options.tolerated_excess = 0.5;
+  for (const double skip : {0.9, 1.0, 1.5, 1.6}) {
+    Evaluator knows(replacing, 0);
+    knows.learn(labelled_at(0, {skip, 1}));
+    const bool pays = skip > 1.5;
+    EXPECT_EQ(judge(decision_at(10, 1), replacing, 10, 0, 0, knows, options),
+              pays ? Verdict::kApplied : Verdict::kNegativeBenefit)
+        << skip;
+    EXPECT_EQ(judge(decision_at(10, 0), replacing, 10, 0, 0, knows, options),
+              pays ? Verdict::kNegativeBenefit : Verdict::kUnchanged)
+        << skip;
+  }
 }
 
 TEST_F(Judgement, LetsTheSettingCoolDownBetweenChanges) {

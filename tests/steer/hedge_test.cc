@@ -20,7 +20,7 @@ namespace rudder::steer {
 namespace {
 
 using testing_support::four_knobs;
-using testing_support::window_at;
+using testing_support::hit_window;
 
 TEST(FixedShare, WeighsAsWorkedOutByHand) {
   FixedShare experts(2, {.rate = std::log(2.0), .share = 0.2});
@@ -131,7 +131,7 @@ class Hedge : public testing::Test {
  protected:
   static LabelledWindow labelled(std::uint64_t sequence, std::vector<double> costs) {
     LabelledWindow window;
-    window.window = window_at(sequence, 0.5);
+    window.window = hit_window(sequence, 0.5);
     window.costs = std::move(costs);
     return window;
   }
@@ -142,7 +142,7 @@ class Hedge : public testing::Test {
   std::vector<double> shares(Decider& decider) const {
     std::vector<double> shares(actions_.actions.size());
     for (std::uint64_t i = 0; i < 20'000; ++i) {
-      shares[decider.decide(window_at(i, 0.5), {})->action] += 1.0 / 20'000;
+      shares[decider.decide(hit_window(i, 0.5), {})->action] += 1.0 / 20'000;
     }
     return shares;
   }
@@ -172,7 +172,7 @@ TEST_F(Hedge, DrawsByTheWeightsOfALiteralRecomputation) {
     for (double& weight : weights) {
       weight = weight / sum * (1 - options.share) + options.share / 4;
     }
-    const auto decision = decider->decide(window_at(i, 0.5), {});
+    const auto decision = decider->decide(hit_window(i, 0.5), {});
     ASSERT_NEAR(decision->confidence, weights[decision->action], 1e-12);
   }
   const std::vector<double> drawn = shares(*decider);
@@ -190,7 +190,7 @@ TEST_F(Hedge, TracksTheBestActionAsItChanges) {
   for (std::uint64_t i = 0; i < 400; ++i) {
     std::vector<double> costs(4, 1.5);
     costs[i / 100] = 1;
-    cost += costs[decider->decide(window_at(i, 0.5), {})->action];
+    cost += costs[decider->decide(hit_window(i, 0.5), {})->action];
     oracle += 1;
     for (std::size_t a = 0; a < 4; ++a) {
       fixed[a] += costs[a];
@@ -226,10 +226,10 @@ TEST_F(Hedge, DependsOnTheSeedAndTheWindowAlone) {
   const auto other = make(8);
   int differ = 0;
   for (std::uint64_t i = 0; i < 100; ++i) {
-    const std::size_t action = one->decide(window_at(i, 0.5), {})->action;
-    static_cast<void>(same->decide(window_at(i, 0.9), {}));  // asked more often
-    EXPECT_EQ(same->decide(window_at(i, 0.5), {})->action, action);
-    differ += other->decide(window_at(i, 0.5), {})->action != action ? 1 : 0;
+    const std::size_t action = one->decide(hit_window(i, 0.5), {})->action;
+    static_cast<void>(same->decide(hit_window(i, 0.9), {}));  // asked more often
+    EXPECT_EQ(same->decide(hit_window(i, 0.5), {})->action, action);
+    differ += other->decide(hit_window(i, 0.5), {})->action != action ? 1 : 0;
   }
   EXPECT_GT(differ, 40);
 }

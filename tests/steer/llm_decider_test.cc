@@ -21,10 +21,6 @@
 
 namespace rudder::steer {
 
-DeciderInfo llm_decider();
-Memory::~Memory() = default;
-void Decider::learn(const LabelledWindow& /*labelled*/) {}
-
 namespace {
 
 using std::chrono::milliseconds;
@@ -68,7 +64,7 @@ class LlmDeciderTest : public testing::Test {
     return of;
   }
   std::unique_ptr<Decider> decider(const DeciderContext& of) {
-    auto made = llm_decider().make(of);
+    auto made = make_decider("llm", of);
     EXPECT_TRUE(made.ok()) << made.error().message;
     return std::move(made).value();
   }
@@ -355,20 +351,14 @@ TEST_F(LlmDeciderTest, RefusesWhatCannotWork) {
   const auto refusal = [&](auto change) {
     DeciderContext of = context();
     change(of);
-    const auto made = llm_decider().make(of);
+    const auto made = make_decider("llm", of);
     return made.ok() ? std::string("made") : made.error().message;
   };
-  EXPECT_THAT(refusal([](DeciderContext& of) { of.model = nullptr; }), HasSubstr("no model"));
+  EXPECT_THAT(refusal([](DeciderContext& of) { of.model = nullptr; }), HasSubstr("needs a language model"));
   EXPECT_THAT(refusal([](DeciderContext& of) { of.language = "fr"; }), HasSubstr("'fr'"));
   EXPECT_THAT(refusal([](DeciderContext& of) { of.demonstrations = 65; }), HasSubstr("65 demonstrations"));
   EXPECT_THAT(refusal([](DeciderContext& of) { of.model_timeout = Duration::zero(); }),
               HasSubstr("timeout of 0 s"));
-}
-
-TEST_F(LlmDeciderTest, SaysThatItNeedsAModel) {
-  EXPECT_EQ(llm_decider().name, "llm");
-  EXPECT_TRUE(llm_decider().needs_model);
-  EXPECT_FALSE(llm_decider().needs_classifier);
 }
 
 }  // namespace

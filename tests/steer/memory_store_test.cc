@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -170,6 +171,40 @@ TEST_F(Store, WhatOthersHoldLockedIsAnErrorInTheEnd) {
   EXPECT_TRUE(memory->nearest(actions_, {}, 1).ok()) << "readers do not wait for writers";
   sqlite3_close(handle);
   EXPECT_TRUE(memory->add(drawn_experience(actions_, 2)).ok()) << "it is not stuck";
+}
+
+TEST_F(Store, AFullDiskIsAnErrorAndLosesNothingThatWasAdded) {
+  fill(3);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{3'000'000, 3'000'000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const auto memory = Memory::open(path_);
+    std::uint64_t next = 3;
+    while (memory.ok() && next < 10'000) {
+      const Status status = (*memory)->add(drawn_experience(actions_, next));
+      if (!status.ok()) {
+        const bool named = status.error().message.find(path_.string()) != std::string::npos;
+        ::_exit(named && (*memory)->all(actions_).value().size() == next && next < 256 * 3
+                    ? static_cast<int>(next / 3)
+                    : 0);
+      }
+      ++next;
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  ASSERT_GT(WEXITSTATUS(status), 10) << "an error that names the store, which holds what was added";
+  const auto found = open()->all(actions_).value();
+  EXPECT_EQ(found.size() / 3, static_cast<std::size_t>(WEXITSTATUS(status)));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    expect_equal(found[i], drawn_experience(actions_, i));
+  }
+  EXPECT_TRUE(open()->add(drawn_experience(actions_, 1)).ok()) << "with room again";
 }
 
 TEST_F(Store, ForeignFilesAreRefusedUntouched) {

@@ -17,7 +17,7 @@ namespace {
 
 using testing_support::drawn_experience;
 using testing_support::four_knobs;
-using testing_support::window_at;
+using testing_support::hit_window;
 
 class Nearest : public testing::Test {
  protected:
@@ -50,7 +50,7 @@ TEST_F(Nearest, ChoosesWhatASumOverAllWindowsChooses) {
   std::reverse(all.begin(), all.end());  // the newest first among equally similar ones
   int chosen[4] = {};
   for (std::uint64_t question = 0; question < 100; ++question) {
-    Window window = window_at(question, static_cast<double>(question) / 100);
+    Window window = hit_window(question, static_cast<double>(question) / 100);
     window.stall_seconds = static_cast<double>(question % 7) / 10;
     window.fresh = question * 9;
     const Features features = features_of(window);
@@ -80,37 +80,37 @@ TEST_F(Nearest, ChoosesWhatASumOverAllWindowsChooses) {
 }
 
 TEST_F(Nearest, LooksAtNoMoreThanItIsTold) {
-  remember(window_at(0, 0.9), {1, 2, 2, 2});
-  remember(window_at(1, 0.1), {9, 1, 9, 9});
-  remember(window_at(2, 0.1), {9, 1, 9, 9});
-  const auto one = make(1)->decide(window_at(3, 0.9), {});
+  remember(hit_window(0, 0.9), {1, 2, 2, 2});
+  remember(hit_window(1, 0.1), {9, 1, 9, 9});
+  remember(hit_window(2, 0.1), {9, 1, 9, 9});
+  const auto one = make(1)->decide(hit_window(3, 0.9), {});
   EXPECT_EQ(one->action, 0U);
   EXPECT_EQ(one->confidence, 1);
 }
 
 TEST_F(Nearest, ConfidenceIsTheWeightOfThoseThatAgree) {
-  remember(window_at(0, 0.9), {1, 2, 2, 2});
-  remember(window_at(1, 0.9), {1, 3, 3, 3});
-  remember(window_at(2, 0.9), {1.1, 1, 3, 3});
-  const auto decision = make(3)->decide(window_at(3, 0.9), {});
+  remember(hit_window(0, 0.9), {1, 2, 2, 2});
+  remember(hit_window(1, 0.9), {1, 3, 3, 3});
+  remember(hit_window(2, 0.9), {1.1, 1, 3, 3});
+  const auto decision = make(3)->decide(hit_window(3, 0.9), {});
   EXPECT_EQ(decision->action, 0U);
   EXPECT_NEAR(decision->confidence, 2.0 / 3, 1e-12);
 }
 
 TEST_F(Nearest, TheFallbackWinsAmongEqualsAndWhenNothingIsRemembered) {
   actions_.fallback = 2;
-  const auto nothing = make(3)->decide(window_at(0, 0.5), {});
+  const auto nothing = make(3)->decide(hit_window(0, 0.5), {});
   EXPECT_EQ(nothing->action, 2U);
   EXPECT_EQ(nothing->confidence, 0);
   EXPECT_EQ(nothing->reason, "no window is remembered");
-  remember(window_at(1, 0.5), {1, 2, 1, 1});
-  EXPECT_EQ(make(3)->decide(window_at(2, 0.5), {})->action, 2U);
+  remember(hit_window(1, 0.5), {1, 2, 1, 1});
+  EXPECT_EQ(make(3)->decide(hit_window(2, 0.5), {})->action, 2U);
 }
 
 TEST_F(Nearest, WindowsThatCostNothingHaveNoSay) {
-  remember(window_at(1, 0.5), {0, 5, 5, 5});
-  remember(window_at(2, 0.5), {2, 1, 2, 2});
-  EXPECT_EQ(make(3)->decide(window_at(3, 0.5), {})->action, 1U);
+  remember(hit_window(1, 0.5), {0, 5, 5, 5});
+  remember(hit_window(2, 0.5), {2, 1, 2, 2});
+  EXPECT_EQ(make(3)->decide(hit_window(3, 0.5), {})->action, 1U);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "rudder/core/rng.h"
 #include "rudder/steer/observer.h"
 
-namespace rudder::steer::testing {
+namespace rudder::steer::testing_support {
 
 /// A plan with all that an ObservedBatch points to.
 struct PlannedBatch {
@@ -146,4 +146,4 @@ inline std::set<NodeId> asked_rows(const std::vector<PlannedBatch>& run, std::si
   return asked;
 }
 
-}  // namespace rudder::steer::testing
+}  // namespace rudder::steer::testing_support

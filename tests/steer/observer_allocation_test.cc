@@ -23,7 +23,7 @@ TEST(ObserverAllocation, TheCounterCounts) {
 }
 
 TEST(ObserverAllocation, NothingIsAllocatedByBatchesWindowsOrTheirHandOver) {
-  const auto run = testing::planned_run("lru", 500, 4000, 400, 200, 1);
+  const auto run = testing_support::planned_run("lru", 500, 4000, 400, 200, 1);
   const auto load = processor_load();
   ASSERT_TRUE(load.ok()) << load.error().message;
   const auto watching = Observer::create(
@@ -31,7 +31,7 @@ TEST(ObserverAllocation, NothingIsAllocatedByBatchesWindowsOrTheirHandOver) {
   ASSERT_TRUE(watching.ok());
   const std::size_t before = allocations;
   std::size_t windows = 0;
-  for (const testing::PlannedBatch& each : run) {
+  for (const testing_support::PlannedBatch& each : run) {
     (*watching)->batch(each.observed);
     if (each.plan.step % 50 == 49) {
       (*watching)->holds(each.plan.step);

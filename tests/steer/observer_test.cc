@@ -15,11 +15,11 @@
 namespace rudder::steer {
 namespace {
 
-using testing::asked_rows;
 using ::testing::HasSubstr;
-using testing::literal_window;
-using testing::planned_run;
-using testing::PlannedBatch;
+using testing_support::asked_rows;
+using testing_support::literal_window;
+using testing_support::planned_run;
+using testing_support::PlannedBatch;
 
 std::unique_ptr<Observer> observer(const ObserverOptions& options) {
   Result<std::unique_ptr<Observer>> made = Observer::create(options);

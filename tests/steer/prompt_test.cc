@@ -29,11 +29,12 @@ using testing_support::starved;
 
 std::vector<Experience> five_demonstrations(const ActionSet& actions) {
   const std::size_t last = actions.actions.size() - 1;
-  Report falling = starved();
+  const std::string& held = actions.actions[0].name;
+  Report falling = starved(held);
   falling.changed[kHitRate] = true;
-  return {experience(actions, falling, last), experience(actions, fed(), 0),
-          experience(actions, starved(), last), experience(actions, fed(), 0),
-          experience(actions, starved(), last)};
+  return {experience(actions, falling, last), experience(actions, fed(held), 0),
+          experience(actions, starved(held), last), experience(actions, fed(held), 0),
+          experience(actions, starved(held), last)};
 }
 
 std::vector<Episode> five_episodes(const ActionSet& actions) {

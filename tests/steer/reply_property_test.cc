@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for replies of any content and any size.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -111,6 +112,36 @@ TEST(ReplyProperty, WellFormedRepliesParseToTheirDecisionWhateverTheyExplain) {
   }
 }
 
+/// Several fields that decide, in whatever shape, cut off anywhere: words behind them may take the decision
+/// away.
+TEST(ReplyProperty, ProseBehindAReplyNeverTurnsItsDecision) {
+  constexpr std::string_view kMembers[] = {R"("action": 1)",
+                                           R"("decision" = "no")",
+                                           R"('decision': 'yes')",
+                                           R"("answer": "replace")",
+                                           R"(decision: skip)",
+                                           R"("reason": "no")",
+                                           R"("result": {"decision": "yes"})",
+                                           R"("decision": "no"" now")"};
+  constexpr std::string_view kBetween[] = {", ", "; ", " ", ", /* no */ ", "\n", "} {"};
+  const ActionSet actions = replace_actions();
+  int decided = 0;
+  for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
+    CounterRng rng({seed, 3});
+    std::string text = "{";
+    for (std::uint64_t members = 1 + rng.below(4); members > 0; --members) {
+      text += kMembers[rng.below(std::size(kMembers))];
+      text += kBetween[rng.below(std::size(kBetween))];
+    }
+    text.resize(text.size() - rng.below(text.size()));
+    const auto parsed = parse_reply(text, actions);
+    const auto longer = parse_reply(text + "\n\nYes, no: skip, replace.", actions);
+    decided += parsed.ok() ? 1 : 0;
+    ASSERT_TRUE(!parsed.ok() || !longer.ok() || parsed->action == longer->action) << text;
+  }
+  EXPECT_GT(decided, 5'000);
+}
+
 /// Cut off anywhere, a reply of the form either still has its decision or is refused; it never has another.
 TEST(ReplyProperty, CutRepliesNeverChangeTheirDecision) {
   const ActionSet actions = replace_actions();
@@ -186,7 +217,11 @@ TEST(ReplyProperty, RandomPiecesNeverDecideWithoutAFieldOrAWholeWord) {
 /// Quadratic time would take hours, recursion without bound the stack.
 TEST(ReplyProperty, HugeRepliesTakeLinearTimeAndBoundedStack) {
   const ActionSet actions = replace_actions();
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr std::size_t kBrackets = 1'000'000, kOthers = 100'000;
+#else
   constexpr std::size_t kBrackets = 10'000'000, kOthers = 1'000'000;
+#endif
   for (const std::string piece : {"[",
                                   "{",
                                   "{\"a\":",

@@ -205,20 +205,23 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     CutOff, ReplyShapes,
-    testing::Values(Shape{"behind_its_decision", R"({"decision": "replace", "reason": "the hit ra)",
-                          kReplace},
-                    Shape{"behind_its_decision_in_expectation",
-                          R"({"decision": "skip", "reason": "ok", "expected": {"hits": "incr)", kSkip},
-                    Shape{"right_behind_its_decision", R"({"decision": "replace")", kReplace},
-                    Shape{"behind_the_comma", R"({"decision": "replace",)", kReplace},
-                    Shape{"inside_of_its_decision", R"({"decision": "repl)", kRefused},
-                    Shape{"before_the_closing_quote", R"({"decision": "replace)", kRefused},
-                    Shape{"inside_of_a_bare_decision", R"({"decision": 1)", kRefused},
-                    Shape{"before_its_decision", R"({"reason": "replace, yes", "decis)", kRefused},
-                    Shape{"behind_the_colon", R"({"decision":)", kRefused},
-                    Shape{"inside_of_its_explanation", "{\"reason\": \"yes\ndecision: replace\n", kRefused},
-                    Shape{"brace_alone", "{", kRefused}, Shape{"quote_alone", "{\"", kRefused},
-                    Shape{"backslash_last", "{\"decision\": \"skip\", \"reason\": \"\\", kSkip}),
+    testing::Values(
+        Shape{"behind_its_decision", R"({"decision": "replace", "reason": "the hit ra)", kReplace},
+        Shape{"behind_its_decision_in_expectation",
+              R"({"decision": "skip", "reason": "ok", "expected": {"hits": "incr)", kSkip},
+        Shape{"right_behind_its_decision", R"({"decision": "replace")", kReplace},
+        Shape{"behind_the_comma", R"({"decision": "replace",)", kReplace},
+        Shape{"inside_of_its_decision", R"({"decision": "repl)", kRefused},
+        Shape{"before_the_closing_quote", R"({"decision": "replace)", kRefused},
+        Shape{"inside_of_a_bare_decision", R"({"decision": 1)", kRefused},
+        Shape{"before_its_decision", R"({"reason": "replace, yes", "decis)", kRefused},
+        Shape{"behind_the_colon", R"({"decision":)", kRefused},
+        Shape{"inside_of_a_decision_behind_another", R"({"action": 1, "decision": "no way)", kRefused},
+        Shape{"inside_of_a_choice_behind_its_decision", R"({"decision": "skip", "action": "rep)", kSkip},
+        Shape{"inside_of_a_second_answer", R"({"decision": "skip"} {"decision": "rep)", kSkip},
+        Shape{"inside_of_its_explanation", "{\"reason\": \"yes\ndecision: replace\n", kRefused},
+        Shape{"brace_alone", "{", kRefused}, Shape{"quote_alone", "{\"", kRefused},
+        Shape{"backslash_last", "{\"decision\": \"skip\", \"reason\": \"\\", kSkip}),
     name_of_shape);
 
 TEST(Reply, KeepsReasonAndExpectation) {

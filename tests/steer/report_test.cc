@@ -17,8 +17,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::random_bytes;
-using testing::window_at;
+using testing_support::random_bytes;
+using testing_support::window_at;
 
 std::string random_line(CounterRng& rng) {
   return one_line(random_bytes(rng, 60), kMaxReportLine);
@@ -295,7 +295,7 @@ TEST(ReportOfAWindow, IsMadeOfAnyWindow) {
   CounterRng rng({6});
   Levels levels;
   for (int i = 0; i < 2000; ++i) {
-    const Window window = testing::hostile_window(rng);
+    const Window window = testing_support::hostile_window(rng);
     const Report report =
         report_of(window, random_bytes(rng, 300), levels.update(features_of(window)), nullptr);
     const Result<Report> read = report_of_json(json_of(report));

@@ -15,14 +15,14 @@ namespace rudder::steer {
 namespace {
 
 using testing_support::four_knobs;
-using testing_support::window_at;
+using testing_support::hit_window;
 
 class ReplaceRule : public testing::Test {
  protected:
   Decision decide(const Window& window) { return rule_->decide(window, {}).value(); }
   /// The next window, with that hit rate and the action that was decided on last.
   Decision next(double hit_rate) {
-    last_ = decide(window_at(sequence_++, hit_rate, last_.action));
+    last_ = decide(hit_window(sequence_++, hit_rate, last_.action));
     return last_;
   }
 
@@ -54,7 +54,7 @@ TEST_F(ReplaceRule, ReplacesWhenTheHitRateIsLow) {
 
 TEST_F(ReplaceRule, ReplacesWhenTrafficGrows) {
   next(0.8);
-  Window window = window_at(1, 0.8);
+  Window window = hit_window(1, 0.8);
   window.counts.fetched = window.counts.fetched * 11 / 10;
   EXPECT_EQ(decide(window).reason, "traffic grows");
 }
@@ -79,14 +79,14 @@ TEST_F(ReplaceRule, GivesUpAfterTwoReplacementsThatChangedNothingUntilTheHitRate
 }
 
 TEST_F(ReplaceRule, NeedsCandidates) {
-  Window window = window_at(0, 0);
+  Window window = hit_window(0, 0);
   window.stale = 0;
   EXPECT_EQ(decide(window).action, 0U);
   EXPECT_EQ(decide(window).reason, "every row in the buffer is in use");
 }
 
 TEST_F(ReplaceRule, StopsNearTheEndOfTheRun) {
-  Window window = window_at(95, 0);  // batches 950 to 960
+  Window window = hit_window(95, 0);  // batches 950 to 960
   window.steps_total = 1010;
   EXPECT_EQ(decide(window).reason, "the run is nearly over");
   window.steps_total = 1011;
@@ -96,7 +96,7 @@ TEST_F(ReplaceRule, StopsNearTheEndOfTheRun) {
 }
 
 TEST_F(ReplaceRule, LeavesEvaluationAlone) {
-  Window window = window_at(0, 0);
+  Window window = hit_window(0, 0);
   window.training = false;
   EXPECT_EQ(decide(window).action, 0U);
 }
@@ -105,7 +105,7 @@ class KnobRule : public testing::Test {
  protected:
   /// Decides on a window with those shares, under that action; gives the next one's name.
   std::string next(const std::string& action, double stall, double all_reduce) {
-    Window window = window_at(sequence_++, 0.5, actions_.find(action));
+    Window window = hit_window(sequence_++, 0.5, actions_.find(action));
     window.stall_seconds = stall;
     window.all_reduce_seconds = all_reduce;
     const auto decision = rule_->decide(window, {});

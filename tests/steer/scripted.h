@@ -11,7 +11,7 @@
 
 #include "steer/windows.h"
 
-namespace rudder::steer::testing {
+namespace rudder::steer::testing_support {
 
 /// Keeps what it is told; refuses while `broken`.
 class ListMemory final : public Memory {
@@ -41,7 +41,6 @@ class ListMemory final : public Memory {
 inline ControllerOptions alone() {
   ControllerOptions options;
   options.guard.tolerated_excess = -1;
-  options.follow_fallback = false;
   options.run = "run";
   options.graph = "graph";
   return options;
@@ -92,4 +91,4 @@ class Scripted {
   Controller controller;
 };
 
-}  // namespace rudder::steer::testing
+}  // namespace rudder::steer::testing_support

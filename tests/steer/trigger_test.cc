@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::window_at;
+using testing_support::window_at;
 
 /// The definition: for each value since the last shift, the deviations of all values from the means of their
 /// time, summed anew.
@@ -163,20 +163,22 @@ TEST(TriggerTest, TellsOneShiftOfSeveralFiguresOnce) {
   EXPECT_THAT(fires, ElementsAre(50));
 }
 
-std::string refusal(const TriggerOptions& options) {
+std::string trigger_refusal(const TriggerOptions& options) {
   const Status status = check(options);
   return status.ok() ? "" : status.error().message;
 }
 
 TEST(TriggerTest, OptionsOutOfRangeAreNamed) {
-  EXPECT_EQ(refusal({}), "");
-  EXPECT_THAT(refusal({.by = "window"}), HasSubstr("unknown kind 'window' (did you mean 'windows'?)"));
-  EXPECT_THAT(refusal({.by = "\x1b[2Jxyz"}), HasSubstr("unknown kind ' [2Jxyz'"));
-  EXPECT_THAT(refusal({.every = 0}), HasSubstr("every 0"));
-  EXPECT_THAT(refusal({.period = Duration::zero()}), HasSubstr("period 0"));
-  EXPECT_THAT(refusal({.slack = -1}), HasSubstr("slack -1"));
-  EXPECT_THAT(refusal({.threshold = 0}), HasSubstr("threshold 0"));
-  EXPECT_THAT(refusal({.threshold = std::numeric_limits<double>::quiet_NaN()}), HasSubstr("threshold nan"));
+  EXPECT_EQ(trigger_refusal({}), "");
+  EXPECT_THAT(trigger_refusal({.by = "window"}),
+              HasSubstr("unknown kind 'window' (did you mean 'windows'?)"));
+  EXPECT_THAT(trigger_refusal({.by = "\x1b[2Jxyz"}), HasSubstr("unknown kind ' [2Jxyz'"));
+  EXPECT_THAT(trigger_refusal({.every = 0}), HasSubstr("every 0"));
+  EXPECT_THAT(trigger_refusal({.period = Duration::zero()}), HasSubstr("period 0"));
+  EXPECT_THAT(trigger_refusal({.slack = -1}), HasSubstr("slack -1"));
+  EXPECT_THAT(trigger_refusal({.threshold = 0}), HasSubstr("threshold 0"));
+  EXPECT_THAT(trigger_refusal({.threshold = std::numeric_limits<double>::quiet_NaN()}),
+              HasSubstr("threshold nan"));
 }
 
 }  // namespace

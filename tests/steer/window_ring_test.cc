@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::window_at;
+using testing_support::window_at;
 
 std::vector<std::uint64_t> taken(WindowRing& ring) {
   std::vector<std::uint64_t> sequences;
@@ -66,6 +66,14 @@ TEST(WindowRingTest, WaitsNoLongerThanItsPatience) {
   EXPECT_EQ(window.sequence, 3U);
   EXPECT_TRUE(ring.wait(window, from_seconds(10)));
   EXPECT_FALSE(ring.wait(window, from_seconds(0.01)));
+}
+
+TEST(WindowRingTest, TakesAnyPatience) {
+  WindowRing ring(2);
+  Window window;
+  EXPECT_FALSE(ring.wait(window, Duration::min()));
+  ring.push(window_at(0));
+  EXPECT_TRUE(ring.wait(window, Duration::max()));
 }
 
 TEST(WindowRingTest, EndsItsWaitsWhenStopped) {

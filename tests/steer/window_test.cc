@@ -20,8 +20,8 @@ namespace rudder::steer {
 namespace {
 
 using ::testing::DoubleNear;
-using testing::hostile_window;
-using testing::window_at;
+using testing_support::hostile_window;
+using testing_support::window_at;
 
 double metric(Metric which, const Window& window) {
   return metric_table()[which].value(window);
@@ -160,7 +160,7 @@ TEST(Metrics, DoNotDependOnTheSizeOfTheRun) {
   }
 }
 
-Features random_features(CounterRng& rng) {
+Features features_beyond_bounds(CounterRng& rng) {
   Features features{};
   for (std::size_t m = 0; m < kMetrics; ++m) {
     features[m] = static_cast<float>(3 * rng.unit() * metric_table()[m].high);
@@ -186,8 +186,8 @@ double literal_similarity(const Features& a, const Features& b) {
 TEST(Similarity, IsTheCosineOfTheScaledVectors) {
   CounterRng rng({2});
   for (int i = 0; i < 2000; ++i) {
-    const Features a = random_features(rng);
-    const Features b = random_features(rng);
+    const Features a = features_beyond_bounds(rng);
+    const Features b = features_beyond_bounds(rng);
     EXPECT_NEAR(similarity(a, b), literal_similarity(a, b), 1e-9);
     EXPECT_EQ(similarity(a, b), similarity(b, a));
     EXPECT_EQ(similarity(a, a), 1);
@@ -228,7 +228,7 @@ Level level_by_bounds(double value, const MetricInfo& info) {
 TEST(LevelsOfWindows, OfTheFirstWindowGoByTheBounds) {
   CounterRng rng({3});
   for (int i = 0; i < 1000; ++i) {
-    const Features features = random_features(rng);
+    const Features features = features_beyond_bounds(rng);
     Levels levels;
     const LevelVector& now = levels.update(features);
     for (std::size_t m = 0; m < kMetrics; ++m) {
@@ -243,7 +243,7 @@ TEST(LevelsOfWindows, NeverFlipInsideTheMargin) {
   for (int run = 0; run < 500; ++run) {
     Levels levels;
     const bool high = rng.below(2) == 0;
-    LevelVector before = levels.update(random_features(rng));
+    LevelVector before = levels.update(features_beyond_bounds(rng));
     for (int i = 0; i < 100; ++i) {
       Features features{};
       for (std::size_t m = 0; m < kMetrics; ++m) {
@@ -264,9 +264,9 @@ TEST(LevelsOfWindows, NeverFlipInsideTheMargin) {
 TEST(LevelsOfWindows, AreLeftExactlyWhenABoundIsPassedByMoreThanTheMargin) {
   CounterRng rng({5});
   Levels levels;
-  LevelVector before = levels.update(random_features(rng));
+  LevelVector before = levels.update(features_beyond_bounds(rng));
   for (int i = 0; i < 5000; ++i) {
-    const Features features = random_features(rng);
+    const Features features = features_beyond_bounds(rng);
     const LevelVector now = levels.update(features);
     for (std::size_t m = 0; m < kMetrics; ++m) {
       const MetricInfo& info = metric_table()[m];

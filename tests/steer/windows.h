@@ -11,7 +11,7 @@
 #include "rudder/steer/decision.h"
 #include "rudder/steer/window.h"
 
-namespace rudder::steer::testing {
+namespace rudder::steer::testing_support {
 
 /// Two batches with round figures: 100 requests, `hits` of them hit, the misses fetched.
 inline Window window_at(std::uint64_t sequence, std::uint64_t hits = 50) {
@@ -95,4 +95,4 @@ inline Window hostile_window(CounterRng& rng) {
   return window;
 }
 
-}  // namespace rudder::steer::testing
+}  // namespace rudder::steer::testing_support

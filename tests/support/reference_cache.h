@@ -21,7 +21,9 @@
 #include "rudder/core/ids.h"
 #include "rudder/core/rng.h"
 
-namespace rudder::cache::testing {
+#include "support/policy_driver.h"
+
+namespace rudder::cache::testing_support {
 
 using Batches = std::vector<std::vector<NodeId>>;
 
@@ -248,13 +250,6 @@ inline std::vector<Plan> plan_run(const Scene& scene, std::unique_ptr<Policy> po
   return plans;
 }
 
-inline std::unique_ptr<Policy> make_policy(std::string_view name, const PolicyContext& context,
-                                           const PolicySettings& settings = {}) {
-  const Result<const PolicyInfo*> info = find_policy(name);
-  RUDDER_CHECK(info.ok(), "a test asks for an unknown policy");
-  return (*info)->make(context, settings);
-}
-
 /// Rows fetched over a whole run.
 inline std::uint64_t fetched_rows(const Scene& scene, std::string_view policy, SlotId capacity,
                                   const PolicySettings& settings = {}) {
@@ -275,4 +270,4 @@ inline std::set<NodeId> rows_of(const Residency& buffer) {
   return rows;
 }
 
-}  // namespace rudder::cache::testing
+}  // namespace rudder::cache::testing_support

@@ -23,9 +23,9 @@ namespace rudder::train {
 namespace {
 
 using ::testing::AllOf;
-using testing::free_port;
 using ::testing::HasSubstr;
-using testing::Listener;
+using testing_support::free_port;
+using testing_support::Listener;
 
 const Duration kPatience = from_seconds(20);
 

@@ -17,17 +17,13 @@
 namespace rudder::train {
 namespace {
 
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::interrupted;
-using testing::PlantedCase;
-using testing::small_run;
-using testing::train_all;
-
-PlantedCase& planted() {
-  static PlantedCase shared;
-  return shared;
-}
+using testing_support::error_of;
+using testing_support::interrupted;
+using testing_support::planted;
+using testing_support::PlantedCase;
+using testing_support::small_run;
+using testing_support::train_all;
 
 /// A run of one step an epoch whose accuracies are given.
 class Judged {

@@ -25,9 +25,9 @@
 namespace rudder::train {
 namespace {
 
-using testing::Dense;
-using testing::LiteralModel;
-using testing::PlantedCase;
+using testing_support::Dense;
+using testing_support::LiteralModel;
+using testing_support::PlantedCase;
 
 constexpr std::size_t kHidden = 12;
 constexpr std::size_t kHeads = 3;

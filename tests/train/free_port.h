@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace rudder::train::testing {
+namespace rudder::train::testing_support {
 
 /// A listening socket on a port that the system chose; the port is free again once it is closed.
 class Listener {
@@ -37,4 +37,4 @@ inline std::uint16_t free_port() {
   return Listener().port();
 }
 
-}  // namespace rudder::train::testing
+}  // namespace rudder::train::testing_support

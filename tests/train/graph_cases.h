@@ -8,7 +8,7 @@
 #include "rudder/core/rng.h"
 #include "rudder/sample/sampler.h"
 
-namespace rudder::train::testing {
+namespace rudder::train::testing_support {
 
 /// A random message-flow graph; about one destination in eight has no sources.
 inline sample::Mfg random_mfg(std::uint64_t seed, LocalId destinations, LocalId sources, std::uint32_t most) {
@@ -98,4 +98,4 @@ inline Dense mean_matrix(const sample::Mfg& mfg) {
   });
 }
 
-}  // namespace rudder::train::testing
+}  // namespace rudder::train::testing_support

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -15,11 +16,11 @@
 namespace rudder::train {
 namespace {
 
-using testing::Dense;
-using testing::matrix_of;
-using testing::mean_matrix;
-using testing::random_floats;
-using testing::random_mfg;
+using testing_support::Dense;
+using testing_support::matrix_of;
+using testing_support::mean_matrix;
+using testing_support::random_floats;
+using testing_support::random_mfg;
 
 void expect_near(const std::vector<float>& got, const Dense& expected, double tolerance) {
   ASSERT_EQ(got.size(), expected.values.size());
@@ -222,6 +223,15 @@ TEST(ReluDropout, IsPlainReluWithoutDropout) {
   EXPECT_THAT(x, ::testing::ElementsAre(0, 0, 2, 0, 3));
   relu_dropout_backward(pool, Dropout::none(), x.data(), gradient.data(), gradient);
   EXPECT_THAT(gradient, ::testing::ElementsAre(0, 0, 3, 0, 5));
+}
+
+TEST(ReluDropout, LosesNoNaN) {
+  WorkerPool pool(1);
+  for (const Dropout& dropout : {Dropout::none(), Dropout::of(0.5, 5)}) {
+    std::vector<float> x(100, std::numeric_limits<float>::quiet_NaN());
+    relu_dropout(pool, dropout, x);
+    EXPECT_GT(std::ranges::count_if(x, [](float value) { return std::isnan(value); }), 20);
+  }
 }
 
 /// One attention head in doubles: the loss sum over d of weight[d] · out[d] as a function of scores.

@@ -13,15 +13,17 @@
 #include <gtest/gtest.h>
 
 #include "train/literal_models.h"
+#include "train/make_learner.h"
 
 namespace rudder::train {
 namespace {
 
-using testing::Dense;
 using ::testing::HasSubstr;
-using testing::LiteralModel;
-using testing::random_floats;
-using testing::random_mfg;
+using testing_support::Dense;
+using testing_support::LiteralModel;
+using testing_support::make_learner;
+using testing_support::random_floats;
+using testing_support::random_mfg;
 
 /// A two-layer batch with random structure, rows and labels.
 struct Case {
@@ -48,12 +50,6 @@ struct Case {
         .batch = &batch, .rows = std::as_bytes(std::span(rows)).data(), .degrees = degrees, .labels = labels};
   }
 };
-
-std::unique_ptr<Learner> make_learner(const LearnerOptions& options) {
-  auto learner = Learner::create(options);
-  EXPECT_TRUE(learner.ok()) << learner.error().message;
-  return std::move(learner).value();
-}
 
 std::vector<float> copy(std::span<const float> values) {
   return {values.begin(), values.end()};

@@ -11,7 +11,7 @@
 #include "train/adjacency.h"
 #include "train/graph_cases.h"
 
-namespace rudder::train::testing {
+namespace rudder::train::testing_support {
 
 /// Takes consecutive matrices out of a flat parameter array.
 class ParameterReader {
@@ -144,4 +144,4 @@ inline double cross_entropy(const Dense& logits, std::span<const std::int64_t> l
   return sum / static_cast<double>(labels.size());
 }
 
-}  // namespace rudder::train::testing
+}  // namespace rudder::train::testing_support

@@ -9,26 +9,22 @@
 
 #include "train/learner.h"
 #include "train/literal_models.h"
+#include "train/make_learner.h"
 #include "train/planted_case.h"
 #include "train/small_run.h"
 
 namespace rudder::train {
 namespace {
 
-using testing::Dense;
-using testing::interrupted;
-using testing::LiteralModel;
-using testing::PlantedCase;
-using testing::random_floats;
-using testing::random_mfg;
-using testing::small_run;
-using testing::train_all;
-
-std::unique_ptr<Learner> make_learner(const LearnerOptions& options) {
-  auto learner = Learner::create(options);
-  EXPECT_TRUE(learner.ok()) << learner.error().message;
-  return std::move(learner).value();
-}
+using testing_support::Dense;
+using testing_support::interrupted;
+using testing_support::LiteralModel;
+using testing_support::make_learner;
+using testing_support::PlantedCase;
+using testing_support::random_floats;
+using testing_support::random_mfg;
+using testing_support::small_run;
+using testing_support::train_all;
 
 TEST(BinaryCrossEntropy, FollowsAWorkedExample) {
   // One layer, two seeds without neighbours: outputs are x W + b with x = 1 and -1.
@@ -98,7 +94,7 @@ TEST(BinaryCrossEntropy, HasTheLiteralLossAndItsSlope) {
   }
 }
 
-PlantedCase& planted() {
+PlantedCase& several_classes() {
   static PlantedCase shared([] {
     graph::GeneratorOptions options = PlantedCase::small();
     options.multi_label = true;
@@ -109,7 +105,7 @@ PlantedCase& planted() {
 
 TEST(MultiLabel, LearnsTheClassesOfPlantedCommunitiesOnAnyNumberOfRanks) {
   for (const Rank world : {Rank{1}, Rank{2}}) {
-    TrainOptions options = small_run(planted().partition(world));
+    TrainOptions options = small_run(several_classes().partition(world));
     options.batch = 80 / world;
     options.epochs = 12;
     options.evaluate = true;
@@ -122,7 +118,7 @@ TEST(MultiLabel, LearnsTheClassesOfPlantedCommunitiesOnAnyNumberOfRanks) {
 }
 
 TEST(MultiLabel, NothingButTheScheduleDecidesTheLosses) {
-  TrainOptions options = small_run(planted().partition(2));
+  TrainOptions options = small_run(several_classes().partition(2));
   options.policy = "none";
   options.depth = 0;
   const TrainResult plain = train_all(options, 2);
@@ -135,7 +131,7 @@ TEST(MultiLabel, NothingButTheScheduleDecidesTheLosses) {
 }
 
 TEST(MultiLabel, StopsEarlyAndResumes) {
-  TrainOptions options = small_run(planted().partition(2));
+  TrainOptions options = small_run(several_classes().partition(2));
   options.epochs = 80;
   options.patience = 3;
   options.evaluate = true;

@@ -19,7 +19,7 @@ struct Topology {
   std::vector<NodeId> indices;
 
   Topology() {
-    const sample::Mfg mfg = testing::random_mfg(60, 500, 500, 12);
+    const sample::Mfg mfg = testing_support::random_mfg(60, 500, 500, 12);
     for (LocalId v = 0; v < mfg.destinations; ++v) {
       std::vector<NodeId> row(mfg.indices.begin() + mfg.indptr[v], mfg.indices.begin() + mfg.indptr[v + 1]);
       std::ranges::sort(row);

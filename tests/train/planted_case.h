@@ -13,7 +13,7 @@
 #include "rudder/graph/graph.h"
 #include "rudder/graph/partition.h"
 
-namespace rudder::train::testing {
+namespace rudder::train::testing_support {
 
 class PlantedCase {
  public:
@@ -64,4 +64,10 @@ class PlantedCase {
   TemporaryDirectory directory_;
 };
 
-}  // namespace rudder::train::testing
+/// One for all tests of a program.
+inline PlantedCase& planted() {
+  static PlantedCase shared;
+  return shared;
+}
+
+}  // namespace rudder::train::testing_support

@@ -10,7 +10,7 @@
 
 #include "rudder/train/trainer.h"
 
-namespace rudder::train::testing {
+namespace rudder::train::testing_support {
 
 inline TrainOptions small_run(const std::filesystem::path& partition) {
   TrainOptions options;
@@ -49,4 +49,4 @@ inline TrainResult interrupted(const TrainOptions& options, Rank world, std::uin
   return result.ok() ? std::move(result).value() : TrainResult{};
 }
 
-}  // namespace rudder::train::testing
+}  // namespace rudder::train::testing_support

@@ -22,15 +22,11 @@ namespace rudder::train {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::interrupted;
-using testing::PlantedCase;
-using testing::small_run;
-using testing::train_all;
-
-PlantedCase& planted() {
-  static PlantedCase shared;
-  return shared;
-}
+using testing_support::interrupted;
+using testing_support::planted;
+using testing_support::PlantedCase;
+using testing_support::small_run;
+using testing_support::train_all;
 
 TEST(StepGroups, CutEachEpochWithAShortLastGroup) {
   const StepGroups groups{.batches = 8, .group = 3};
@@ -284,7 +280,7 @@ TEST(Accumulation, ResumesBitForBitAtABorderBetweenGroups) {
   EXPECT_EQ(last.loss_digest, whole.loss_digest);
   EXPECT_EQ(last.model_digest, whole.model_digest);
   options.accumulate = 2;
-  EXPECT_THAT(testing::error_of(options, {.world = 2, .host = "here"}).message,
+  EXPECT_THAT(testing_support::error_of(options, {.world = 2, .host = "here"}).message,
               ::testing::HasSubstr("accumulate was 3, is 2"));
 }
 
@@ -344,7 +340,8 @@ TEST(IgnoredLabels, ARunWithoutAnyLabelIsRefused) {
     data.labels[static_cast<std::size_t>(v)] = -1;
   }
   PlantedCase unlabelled(data);
-  const Error error = testing::error_of(small_run(unlabelled.partition(2)), {.world = 2, .host = "here"});
+  const Error error =
+      testing_support::error_of(small_run(unlabelled.partition(2)), {.world = 2, .host = "here"});
   EXPECT_EQ(error.code, Errc::kInvalidData);
   EXPECT_THAT(error.message, ::testing::HasSubstr("no training node has a label"));
 }

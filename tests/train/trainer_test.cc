@@ -28,20 +28,16 @@ namespace rudder::train {
 namespace {
 
 using ::testing::AllOf;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::interrupted;
-using testing::PlantedCase;
-using testing::train_all;
+using testing_support::error_of;
+using testing_support::interrupted;
+using testing_support::planted;
+using testing_support::PlantedCase;
+using testing_support::train_all;
 
 /// One graph for all tests of the program.
-PlantedCase& planted() {
-  static PlantedCase shared;
-  return shared;
-}
-
 TrainOptions small_run(PartId parts) {
-  return testing::small_run(planted().partition(parts));
+  return testing_support::small_run(planted().partition(parts));
 }
 
 class TrainerOf : public ::testing::TestWithParam<const char*> {};
@@ -284,7 +280,7 @@ int exit_code(pid_t child) {
 // The children come first: a process that runs threads or UCX cannot be forked safely.
 TEST(TrainerProcesses, GiveTheBitsThatThreadsGive) {
   const TrainOptions options = small_run(2);
-  const std::uint16_t port = testing::free_port();
+  const std::uint16_t port = testing_support::free_port();
   std::vector<std::filesystem::path> outs = {planted().scratch() / "out0", planted().scratch() / "out1"};
   const std::vector<pid_t> children = {fork_rank(options, 0, 2, port, outs[0]),
                                        fork_rank(options, 1, 2, port, outs[1])};
@@ -301,7 +297,7 @@ void expect_blame_after(int signal, const TrainOptions& given, double limit) {
   TrainOptions options = given;
   options.epochs = 100000;
   options.run_directory = planted().scratch() / fmt::format("signal{}", signal);
-  const std::uint16_t port = testing::free_port();
+  const std::uint16_t port = testing_support::free_port();
   std::vector<std::filesystem::path> outs;
   std::vector<pid_t> children;
   for (Rank rank = 0; rank < 4; ++rank) {

@@ -11,10 +11,10 @@
 namespace rudder::train {
 namespace {
 
-using testing::interrupted;
-using testing::PlantedCase;
-using testing::small_run;
-using testing::train_all;
+using testing_support::interrupted;
+using testing_support::PlantedCase;
+using testing_support::small_run;
+using testing_support::train_all;
 
 constexpr graph::PartitionOptions kCut{.parts = 3, .method = graph::PartitionMethod::kHash};
 

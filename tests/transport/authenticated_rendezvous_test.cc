@@ -11,15 +11,13 @@
 
 #include "rudder/transport/rendezvous.h"
 
+#include "transport/fleet.h"
+
 namespace rudder::transport {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-[[nodiscard]] Deadline soon() {
-  return Deadline::in(std::chrono::seconds(20));
-}
 
 using View = Result<std::shared_ptr<Rendezvous>>;
 

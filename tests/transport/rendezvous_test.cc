@@ -8,12 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "transport/fleet.h"
+
 namespace rudder::transport {
 namespace {
-
-[[nodiscard]] Deadline soon() {
-  return Deadline::in(std::chrono::seconds(20));
-}
 
 TEST(LocalRendezvous, GetWaitsForPut) {
   const auto store = std::make_shared<LocalRendezvous>();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "rudder/core/ids.h"
 
 namespace rudder::cache {
+
+class Helm;  // steered.h
 
 /// Counts of one batch or of many. requests == hits + misses; fetched == misses + extras.
 struct Counts {
@@ -67,6 +70,8 @@ class Planner {
   Planner(std::unique_ptr<Policy> policy, SlotId capacity, std::uint32_t horizon);
   /// Goes on independently from the same state.
   Planner(const Planner& other);
+  /// The same of a planner whose policy is of make_steered(); the copy's asks `helm`.
+  Planner(const Planner& other, Helm* helm);
   Planner& operator=(const Planner&) = delete;
   ~Planner();
 
@@ -82,6 +87,8 @@ class Planner {
   /// Plans the next batch (first the fill, if the policy makes one). Requires !wants_input() and !done().
   [[nodiscard]] Plan next();
 
+  /// Batches pushed and not planned, the next one first.
+  [[nodiscard]] const std::deque<std::vector<NodeId>>& queued() const noexcept;
   [[nodiscard]] const Counts& totals() const noexcept { return totals_; }
   [[nodiscard]] const Residency& residency() const noexcept { return residency_; }
 

@@ -141,6 +141,10 @@ class Policy {
   /// Instead of start(), before any reveal(): the buffer holds rows that another policy put there. They are
   /// taken over where they are, as rows that came in just now. Only where the table says `adopts`.
   virtual void adopt(const Residency& buffer);
+  /// With the next serve() the buffer uses slots [0, slots): rows in slots beyond are dropped, free slots may
+  /// come. Returns whether the policy goes on with what it knows of the rows that stay; if not, another one
+  /// adopts them. Default: false.
+  [[nodiscard]] virtual bool resize(SlotId slots);
   /// Rows not used for long shall be replaced with the next serve(). Default: ignored.
   virtual void replace_once();
 

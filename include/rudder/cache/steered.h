@@ -39,6 +39,9 @@ class Helm {
 /// is not `from`'s, takes over a buffer.
 [[nodiscard]] Status check_steer(const Steer& steer, const Steer& from, const PolicyContext& context);
 
+/// A copy of a policy of make_steered() that asks another helm.
+[[nodiscard]] std::unique_ptr<Policy> clone_steered(const Policy& steered, Helm* helm);
+
 /// A policy that goes by `first` until the helm says otherwise. A new policy or size takes over the rows that
 /// are there; rows in slots beyond a smaller size are dropped. The score policy replaces when told to, and by
 /// its period when settings.score_period is not 0. `helm` outlives the policy and must not be null; a copy

@@ -44,6 +44,8 @@ class BatchSource {
   /// The next batch, in order; at most total() calls. Errors name who was waited for, and come back from
   /// every later call.
   [[nodiscard]] virtual Result<Batch> next() = 0;
+  /// Batches gathered that next() would give at once. Any thread; waits for nothing.
+  [[nodiscard]] virtual std::uint32_t ready() const noexcept { return 0; }
   /// Gives a batch's memory back for reuse. Optional; any thread.
   virtual void recycle(Batch batch) = 0;
 };

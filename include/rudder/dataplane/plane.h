@@ -60,6 +60,15 @@ struct Transfer {
   }
 };
 
+/// What an owner of rows has answered since the plane was made.
+struct OwnerTraffic {
+  std::uint64_t rows = 0;
+  std::uint64_t answers = 0;
+  double seconds = 0;        ///< from question to answer, summed
+  double busy_seconds = 0;   ///< in which it owed any answer
+  double least_seconds = 0;  ///< of its fastest answer; 0: none yet
+};
+
 /// A started pull.
 class Ticket;
 
@@ -126,6 +135,9 @@ class Plane {
   /// Fails all waits, now and later, with `error`.
   void cancel(const Error& error);
   [[nodiscard]] transport::TransportCounters counters() const;
+  /// Of the first ranks, as many as `owners` holds; returns the seconds in which any rows were on their way
+  /// here. Waits for nothing and allocates nothing.
+  double traffic(std::span<OwnerTraffic> owners) const noexcept;
   /// The type of table 0's rows as they arrive here.
   [[nodiscard]] DType wire_type() const noexcept;
   /// Of the rows that this rank narrowed and sent.

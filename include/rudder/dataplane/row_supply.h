@@ -11,6 +11,7 @@
 
 #include "rudder/cache/planner.h"
 #include "rudder/cache/policy.h"
+#include "rudder/cache/steersman.h"
 #include "rudder/core/dtype.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/result.h"
@@ -26,6 +27,9 @@ struct BufferOptions {
   /// Parallel to the halo, from the owners: for policies that go by degree (wants_halo_degrees) where the
   /// graph has the structure of one part only.
   std::vector<std::uint32_t> halo_degrees = {};
+  /// Steers the buffer from `policy` on, which must be the one that its terms name; outlives the buffer.
+  /// Null: nobody, and the policy holds throughout.
+  cache::Steersman* steersman = nullptr;
 };
 
 /// Whether the policy allows that batches are sampled and rows moved ahead of need (`none` does not). An

@@ -131,6 +131,10 @@ class Graph {
   std::span<const NodeId> train_view_, val_view_, test_view_;
 };
 
+/// Whether all features are finite numbers: a single NaN would make every loss that it reaches NaN. The error
+/// names the first that is not, and its node. Reads all rows, which Graph::open does not.
+[[nodiscard]] Status check_features(const Graph& graph);
+
 /// Checks that indptr begins at 0, never decreases and ends at the length of indices, and that every node's
 /// indices are in [0, index_limit) and ascend without repeats. `where` names the files in errors. O(nodes +
 /// edges).

@@ -132,8 +132,8 @@ class PartitionedGraph {
   /// `structure/`, `original_ids.npy` and the other parts' structure may be absent. O(nodes + edges of the
   /// part). Folders of version 1 have no digests of parts: kUnsupported.
   [[nodiscard]] static Result<PartitionedGraph> open_own(const std::filesystem::path& directory, PartId p);
-  /// Checks shapes and that labels lie in [-1, classes), or are rows of 0 and 1. Features that are to be
-  /// loaded and take more memory than there is are an error.
+  /// Checks shapes, that labels lie in [-1, classes), or are rows of 0 and 1, and that a sample of the rows
+  /// is as it was written. Features that are to be loaded and take more memory than there is are an error.
   [[nodiscard]] Result<Part> open_part(PartId p, FeatureMemory memory = FeatureMemory::kMapped) const;
 
   [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }
@@ -164,6 +164,7 @@ class PartitionedGraph {
   [[nodiscard]] Status open_whole(const PartitionFile& file);
   [[nodiscard]] Status open_slice(PartId p, const PartitionFile& file);
   [[nodiscard]] Status open_splits();
+  [[nodiscard]] Status check_rows(const Part& part) const;
 
   struct Split {
     NpyArray train, val, test;
@@ -178,6 +179,7 @@ class PartitionedGraph {
   std::span<const NodeId> original_view_;
   std::vector<Split> splits_;
   std::string graph_digest_, digest_;
+  std::vector<std::string> row_digests_;  ///< one a part; empty in folders before version 3
 };
 
 /// Remote nodes adjacent to a part, sorted; `nodes` are the whole graph's. O(nodes + edges of the part).

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rudder/core/result.h"
@@ -41,12 +42,18 @@ class VirtualNetwork {
   VirtualNetwork& operator=(const VirtualNetwork&) = delete;
 
   [[nodiscard]] const std::vector<Host>& hosts() const noexcept { return hosts_; }
+  /// All links move so much from now on. They must have been made with a rate.
+  [[nodiscard]] Status set_rate(double bits_per_second);
   [[nodiscard]] Result<LinkBytes> bytes(std::size_t host) const;
 
  private:
   VirtualNetwork() = default;
+  /// Both ends of all links; `verb`: add, or change.
+  [[nodiscard]] Status shape(std::string_view verb, double bits_per_second);
+
   std::vector<Host> hosts_;
-  std::string switch_;  ///< its namespace
+  std::string switch_;      ///< its namespace
+  std::int64_t burst_ = 0;  ///< bytes; never falls
 };
 
 }  // namespace rudder::launch

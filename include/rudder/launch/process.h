@@ -22,13 +22,15 @@ struct Command {
   std::vector<std::string> arguments;                            ///< argv; argv[0] is searched in PATH
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to this process's own
   std::string network_namespace;                                 ///< of iproute2; empty: this one
+  bool input_from_pipe = false;                                  ///< else standard input is this process's
 };
 
 /// How a child ended.
 struct Exit {
   std::string name;
-  int code = 0;    ///< exit code, or 128 + signal
-  int signal = 0;  ///< 0 when it exited by itself
+  int code = 0;          ///< exit code, or 128 + signal
+  int signal = 0;        ///< 0 when it exited by itself
+  bool stopped = false;  ///< ended after it had been asked to
   [[nodiscard]] bool failed() const noexcept { return code != 0; }
   [[nodiscard]] std::string describe()
       const;  ///< "rank 2 exited with code 1", "rank 2 was killed by signal 9 (Killed)"
@@ -36,9 +38,30 @@ struct Exit {
 
 enum class Stream : unsigned char { kOut, kErr };
 
+/// Somebody outside this process who may want its children ended.
+class Overseer {
+ public:
+  Overseer() = default;
+  Overseer(const Overseer&) = delete;
+  Overseer& operator=(const Overseer&) = delete;
+  virtual ~Overseer() = default;
+
+  /// Readable when there is something to take in; -1: none.
+  [[nodiscard]] virtual int descriptor() const = 0;
+  /// When wanted_signal() is asked at the latest.
+  [[nodiscard]] virtual TimePoint next_turn() const = 0;
+  /// A signal to end the children with, or 0.
+  [[nodiscard]] virtual int wanted_signal() = 0;
+};
+
+/// Everything is called on the supervising thread; what is empty is not called. Children are numbered in the
+/// order of their commands.
 struct SuperviseOptions {
-  /// Every complete line a child writes, on the supervising thread.
-  std::function<void(const std::string& name, Stream stream, std::string_view line)> on_line;
+  /// Every complete line a child writes.
+  std::function<void(std::size_t child, Stream stream, std::string_view line)> on_line;
+  /// A child's end, as soon as it is known, after what it wrote.
+  std::function<void(std::size_t child, const Exit& exit)> on_exit;
+  Overseer* overseer = nullptr;
   Duration grace = from_seconds(5);  ///< between SIGTERM and SIGKILL once something failed
   std::optional<Duration> limit;     ///< on the whole run
   bool pass_signals = true;          ///< SIGINT, SIGTERM, SIGHUP sent to this process go on to the children
@@ -60,10 +83,12 @@ class SignalScope {
 
 /// Runs all commands at once, each in a process group of its own that dies with this process. When one fails,
 /// the others are ended (SIGTERM to the group, after `grace` SIGKILL). Returns every child's exit in the
-/// order of `commands` and the index of the first failure; nothing is left running. Not reentrant (it owns
+/// order of `commands` and which failure was the cause; nothing is left running. Not reentrant (it owns
 /// the process's signal mask meanwhile).
 struct SuperviseResult {
   std::vector<Exit> exits;
+  /// The first failure; of those that were seen before the others could be stopped, rather one by a signal:
+  /// a process that is killed makes its peers fail, not the other way round.
   std::optional<std::size_t> first_failure;
   int received_signal = 0;  ///< that ended the run, 0 when none
 };

@@ -17,14 +17,18 @@ struct EmbeddedOptions {
   /// Jobs whose prompts' beginnings stay computed at once, each with memory for `context` tokens; of more,
   /// the one that has been silent for longest begins anew.
   std::uint32_t jobs = 4;
-  std::uint32_t threads = 0;  ///< 0: one a core that this process may use
+  /// At least 1. They wait for each other actively: more than one needs a core for each that nobody else
+  /// uses, or the model becomes slower by them, many times.
+  std::uint32_t threads = 1;
 };
 
 /// The model that script/bootstrap agent fetches; the file may be absent.
 [[nodiscard]] std::filesystem::path bootstrapped_model();
 
-/// Loads the file. Its errors name it: kNotFound, kInvalidData (no model, or a damaged one), kUnsupported (a
-/// model of another kind, another processor, or a program built without llama.cpp), kResource.
+/// Loads the file and computes a token. Its errors name it: kNotFound, kInvalidData (no model, or a damaged
+/// one), kUnsupported (a model of another kind, another processor, or a program built without llama.cpp),
+/// kResource. llama.cpp aborts the process on some damaged files; a line on standard error then names the
+/// file, too.
 ///
 /// A reply is a function of the request alone: what the cache holds, other jobs and earlier calls do not
 /// change a bit of it (on one machine, with one number of threads). Temperature 0 takes the most probable

@@ -42,5 +42,7 @@ struct EndpointOptions {
 /// remembered. Calls of several threads run side by side. Errors of the URL are kInvalidArgument; a host's
 /// name is looked up at the first call and after connections failed.
 [[nodiscard]] Result<std::unique_ptr<Model>> open_endpoint(const EndpointOptions& options);
+/// The same with the key of api_key_from_environment().
+[[nodiscard]] Result<std::unique_ptr<Model>> open_endpoint(const std::string& url, const std::string& model);
 
 }  // namespace rudder::llm

@@ -44,7 +44,7 @@ struct Token {
   std::vector<Choice> choices;
   /// What all that the grammar lets stand here would have had without it: how far the model meant to keep to
   /// the form. A choice's probability times this is its probability before the grammar. 1 where there is no
-  /// grammar or nobody tells.
+  /// grammar or nobody tells, and where the grammar left no choice, so that the model was not asked.
   double allowed = 1;
 };
 

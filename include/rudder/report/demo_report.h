@@ -4,12 +4,39 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "rudder/core/result.h"
 
 namespace rudder::report {
+
+/// One line of a steered run's log: what was settled at a window's end.
+struct DemoDecision {
+  std::uint64_t step = 0;  ///< batches until there
+  double time = 0;         ///< seconds since the run began
+  std::string verdict;
+  std::string held;     ///< action during the window
+  std::string applied;  ///< action from the next border on
+  std::string action;   ///< decided for; empty: nothing was, or nothing known
+  std::string reason;
+  double hit_rate = 0, stall_share = 0, link_bytes_per_second = 0;  ///< of the window
+};
+
+/// What steering did in a run, over all ranks; the log is rank 0's.
+struct DemoSteering {
+  std::string decider;
+  std::string model;         ///< that it asked; empty: none
+  std::uint32_t window = 0;  ///< batches
+  std::uint64_t windows = 0, dropped_windows = 0;
+  std::uint64_t decisions = 0, applied = 0, rejected = 0, no_answers = 0, changes = 0;
+  std::uint64_t model_calls = 0, valid_replies = 0;
+  std::uint64_t mismatches = 0;
+  double staleness = 0;                     ///< windows between decided on and settled at, mean
+  double latency_p50 = 0, latency_p95 = 0;  ///< seconds of a decision
+  std::vector<DemoDecision> log;
+};
 
 /// One policy's run. Times are means over its epochs but the first (over all when there is one), of the rank
 /// that stalled longest in each.
@@ -25,6 +52,14 @@ struct DemoRow {
   double speedup_vs_none = 0;          ///< epochs/s over those of `none`; 0 when `none` was not run
   std::vector<double> step_losses;     ///< rank 0
   std::vector<double> step_hit_rates;  ///< rank 0
+  std::optional<DemoSteering> steering = std::nullopt;
+};
+
+/// Runs in a world that changes.
+struct DemoScenario {
+  std::string name;  ///< shrinking-link
+  std::string help;  ///< what changes when
+  std::vector<DemoRow> rows;
 };
 
 struct DemoReport {
@@ -38,6 +73,8 @@ struct DemoReport {
   std::string buffer;             ///< as given, with the rows it makes
   std::uint64_t min_fetched = 0;  ///< Belady's minimum on this trace and buffer, all ranks
   std::vector<DemoRow> rows;
+  std::vector<DemoScenario> scenarios;
+  std::vector<std::string> skipped;  ///< rows that could not run, and why
 };
 
 /// Table of all rows and, below it, what holds for all (same losses, same accuracy) or does not.
@@ -45,8 +82,8 @@ struct DemoReport {
 
 /// Writes one HTML file that opens anywhere without a network: Chart.js (Debian's libjs-chart.js) is inlined
 /// from `chart_js`. Charts: epoch time split into compute, all-reduce and stall; rows fetched beside the
-/// minimum; hit rate over batches; loss over batches. Light and dark by the reader's setting. All text is
-/// escaped.
+/// minimum; hit rate over batches; loss over batches; of steered runs what was decided when and why. Light
+/// and dark by the reader's setting. All text is escaped.
 [[nodiscard]] Status write_demo_html(
     const std::filesystem::path& path, const DemoReport& report,
     const std::filesystem::path& chart_js = "/usr/share/javascript/chart.js/chart.min.js");

@@ -38,6 +38,7 @@ struct Scenario {
   std::vector<Phase> phases;                  ///< the first begins at step 0; all begin at a window's border
   bool schedule_known = false;                ///< whether settings may look ahead
   std::vector<NodeId> owners;                 ///< the partition book
+  Rank rank = 0;                              ///< the trainer's, and its part's
   std::vector<NodeId> halo;                   ///< of the trainer's part
   std::vector<EdgeIndex> indptr;              ///< of the graph
   cache::PolicySettings settings;
@@ -52,6 +53,9 @@ struct ScenarioInfo {
   std::string_view help;
   /// Seconds at most; a pure function of the seed.
   Result<Scenario> (*make)(std::uint64_t seed) = nullptr;
+  /// Runs that memory and classifiers have learned from before the scenario of that seed begins, which then
+  /// adds nothing to them; of its action set. Null: none, and each run learns from itself alone.
+  Result<std::vector<Scenario>> (*lessons)(std::uint64_t seed) = nullptr;
 };
 
 /// All scenarios, controls first. To add one, write src/sim/scenarios/NAME.cc with a function

@@ -41,6 +41,8 @@ struct ActionSet {
 
   /// kMaxActions when there is none of that name.
   [[nodiscard]] std::size_t find(std::string_view action) const noexcept;
+  /// The action of the same setting that does not replace; `action` itself when it doesn't or there is none.
+  [[nodiscard]] std::size_t resting(std::size_t action) const;
   /// The set's name with a digest of its actions' names and settings: what is learned of one set holds only
   /// for sets of the same key.
   [[nodiscard]] std::string key() const;

@@ -25,11 +25,11 @@ struct ControllerOptions {
   TriggerOptions trigger;  ///< check() must pass
   GuardOptions guard;
   Breaker::Options breaker;
-  double evaluator_half_life = 2;    ///< windows
+  double evaluator_half_life = 0.5;  ///< windows; labels look back over a horizon already
   double cache_similarity = 0.999;   ///< of the decision cache
   std::uint64_t cache_expiry = 32;   ///< windows
   std::size_t cache_size = 0;        ///< entries; 0: off
-  bool follow_fallback = true;       ///< without a decision, go by the evaluator's best action; false: stay
+  std::uint32_t lag = 0;  ///< windows between a settlement's end and the first one under what it settled
   std::string run = {}, graph = {};  ///< for the memory
 };
 
@@ -73,11 +73,12 @@ inline constexpr std::size_t kMaxLatencies = 4096;
 /// One question is out at a time. One that is not answered within guard.stale_after windows is given up: its
 /// answer would be dropped anyhow. A decision holds until the next one is let through, the decider fails
 /// (error, refused decision, open breaker), or the evaluator turns against it; then the fallback holds: the
-/// evaluator's best action, or with follow_fallback off the present one, or the set's fallback when the
-/// breaker is open or the evaluator speaks against the present one. An action that replaces holds for one
+/// present action while it is within what the evaluator tolerates of the best one (a change costs something
+/// too, and near equals are not worth it), else the best one. With the evaluator off the fallback is the
+/// present action, or the set's fallback when the breaker is open. An action that replaces holds for one
 /// window: without being chosen again, the same setting without replacing follows, where the set has it. The
-/// set's cool-down holds for the fallback too, but not for leaving what is harmful, nor with an open breaker.
-/// So with the evaluator on no action ever holds that is_harmful().
+/// set's cool-down holds for decisions, not for leaving what is harmful. So with the evaluator on no action
+/// ever holds that is_harmful().
 class Controller {
  public:
   /// Everything referred to outlives the controller; `memory` may be null.

@@ -19,7 +19,8 @@
 
 namespace rudder::steer {
 
-class Memory;  // memory.h
+class Classifier;  // classifier.h
+class Memory;      // memory.h
 
 /// What deciders may know. Everything outlives the decider.
 struct DeciderContext {
@@ -33,8 +34,9 @@ struct DeciderContext {
   std::string language = "en";       ///< of prompts: en, zh
   bool reasoning = false;            ///< let the model reason before it answers
   Duration model_timeout = from_seconds(10);
-  std::filesystem::path classifier = {};  ///< a trained one (`rudder steer train`)
-  const Clock* clock = nullptr;           ///< null: the steady clock
+  std::filesystem::path classifier = {};                ///< a trained one (`rudder steer train`)
+  std::shared_ptr<const Classifier> trained = nullptr;  ///< instead of the file
+  const Clock* clock = nullptr;                         ///< null: the steady clock
 };
 
 /// Chooses for the next window. Not thread-safe; may block as long as its model's timeout, never longer.
@@ -67,7 +69,9 @@ struct DeciderInfo {
 /// never, always, fixed:P, action:NAME, rule, bandit, hedge, nearest, lr, svm, mlp, rf, xgb, llm,
 /// replay:FILE.
 [[nodiscard]] std::span<const DeciderInfo> decider_table();
-/// "name" or "name:argument"; an unknown name is an error with a near-miss hint.
+/// An unknown name is an error with a near-miss hint.
+[[nodiscard]] Result<const DeciderInfo*> find_decider(std::string_view name);
+/// "name" or "name:argument"; errors as of find_decider(), or what the context lacks.
 [[nodiscard]] Result<std::unique_ptr<Decider>> make_decider(std::string_view spec, DeciderContext context);
 
 }  // namespace rudder::steer

@@ -46,5 +46,7 @@ struct LabelledWindow {
   std::size_t best = 0;
   friend bool operator==(const LabelledWindow&, const LabelledWindow&) = default;
 };
+/// There is a cost for each action of the set.
+[[nodiscard]] LabelledWindow labelled(const Window& window, std::vector<double> costs, std::size_t fallback);
 
 }  // namespace rudder::steer

@@ -28,7 +28,7 @@ enum class Verdict : std::uint8_t {
   kUnknownAction,  ///< not in the set
   kCoolingDown,    ///< too soon after the last change
   kLowConfidence,
-  kNegativeBenefit,  ///< counterfactual replay says that it would cost more than the fallback
+  kNegativeBenefit,  ///< counterfactual replay says that it would cost more than the best action known
   kBreakerOpen,      ///< the decider failed too often; the fallback holds
   kNoAnswer,         ///< error or timeout
   kInvalidReply,
@@ -156,11 +156,14 @@ class Evaluator {
 struct GuardOptions {
   std::uint64_t stale_after = 4;  ///< windows
   double least_confidence = 0;
-  double tolerated_excess = 0;  ///< of the evaluator, over the set's fallback's; negative: evaluator off
+  double tolerated_excess =
+      0.01;  ///< of an action's expected cost over the best one's; negative: evaluator off
 };
 
-/// Whether the evaluator speaks against an action: it costs more than the set's fallback by more than is
-/// tolerated. Never before the first window.
+/// Whether the evaluator speaks against an action: it costs more than the best one by more than is tolerated,
+/// or it replaces and not to replace is within what is tolerated. What a replacement throws out may be missed
+/// after the horizon of replay, so it has to pay within it: a setting can be taken back, a replacement
+/// cannot. Never before the first window.
 [[nodiscard]] bool is_harmful(std::size_t action, const ActionSet& actions, const Evaluator& evaluator,
                               const GuardOptions& options);
 /// Whether a decision may be applied at a window's end. The first of these that holds: stale (or made on a

@@ -44,7 +44,7 @@ struct ObserverOptions {
   StepId steps_total = 0;     ///< of the run; 0: not known
   std::uint32_t owners = 0, self = kMaxOwners;
   std::size_t slots = 0;        ///< of the buffer, at most
-  std::size_t rows = 1U << 16;  ///< distinct rows that two windows ask for, about; 51 bytes each
+  std::size_t rows = 1U << 16;  ///< distinct rows that two windows ask for, about; 51 to 102 bytes each
   std::uint32_t follow = 1;     ///< one row in so many, a power of 2, is followed for `stale` and `fresh`
   std::size_t windows = 16;     ///< that wait to be taken
   HostLoad* host = nullptr;     ///< asked at each window's end; outlives the observer; null: none

@@ -52,6 +52,13 @@ struct Episode {
                                                             const Report& report,
                                                             const PromptOptions& options);
 
+/// For fine-tuning: the prompt about a labelled window, and in one more message of the assistant the answer
+/// that would have been best. Its reason are the figures of the window's line that are not medium; `expected`
+/// is left out when it is not known.
+[[nodiscard]] Result<std::vector<llm::Message>> make_example(
+    const ActionSet& actions, std::span<const Experience> demonstrations, std::span<const Episode> history,
+    const Experience& window, const std::optional<Expected>& expected, const PromptOptions& options);
+
 /// The reply's form: {"decision": one of the actions, "reason": text, "expected": {"hits", "traffic":
 /// increase, decrease or stagnant}}, decision first, so that its token's probability is the confidence. As a
 /// JSON schema, and as a GBNF grammar that also bounds the reasoning before it.

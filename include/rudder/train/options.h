@@ -25,6 +25,30 @@ struct RankInfo {
   Secret secret = {};             ///< of the run, the same for all ranks; not used with world 1
 };
 
+/// Who steers the rank's buffer while it trains, and how.
+struct SteeringOptions {
+  std::string agent;                ///< a decider as steer/decider.h names it; empty: nobody steers
+  std::string actions = "replace";  ///< replace, knobs
+  std::string mode = "async";       ///< async, sync: whether the planner waits for decisions
+  std::string priority = "idle";    ///< idle, usual: of the threads that steer asynchronously
+  std::uint32_t window = 16;        ///< batches between two of them
+  std::uint32_t horizon = 4;        ///< windows that an action is charged for
+  std::filesystem::path socket;     ///< of an agent, for a decider that asks a model; empty: `url`
+  std::string url;                  ///< of an OpenAI-style server
+  std::string model;                ///< its name there
+  double timeout_seconds = 10;      ///< of a decision
+  double rest_seconds = 5;          ///< of a decider that fails again and again
+  std::string language = "en";      ///< of prompts
+  std::filesystem::path memory;     ///< labelled windows of this and other runs; empty: of this run alone
+  std::filesystem::path classifier;
+  /// Values of knobs, the first of each being the one to start from; empty: the run's own, and of depths also
+  /// 1 and twice as many.
+  std::vector<std::string> policies;
+  std::vector<int> depths;
+  std::vector<double> megabytes_per_second;  ///< of rows fetched ahead of need; 0: no limit
+  std::vector<double> slot_shares;
+};
+
 struct TrainOptions {
   std::filesystem::path partition;  ///< partition folder; parts must equal world
   std::string model = "sage";       ///< sage, gcn, gat
@@ -47,6 +71,7 @@ struct TrainOptions {
   std::string policy = "lookahead";
   cache::PolicySettings settings;
   std::string buffer = "0.25";
+  SteeringOptions steering;
   std::filesystem::path attach;  ///< socket of the host's service; empty: a buffer of the rank's own
   /// replicated: every rank opens the whole structure; owner: that of its part, and asks the other ranks.
   std::string topology = "replicated";
@@ -104,6 +129,28 @@ struct WireError {
   double largest_absolute = 0, largest_relative = 0, root_mean_square = 0;
 };
 
+/// What steering did, over all ranks.
+struct SteeringResult {
+  std::string agent, actions, mode;
+  std::uint32_t window = 0;      ///< batches
+  std::uint64_t windows = 0;     ///< finished
+  std::uint64_t dropped = 0;     ///< of those: not decided on, because steering fell behind
+  std::uint64_t replayed = 0;    ///< whose counts were compared with their replay
+  std::uint64_t mismatches = 0;  ///< of those: not equal
+  std::uint64_t changes = 0;     ///< of live settings, replacements included
+  std::uint64_t overtaken = 0;   ///< settled and replaced by something newer before it held
+  std::uint64_t decisions = 0, applied = 0, rejected = 0;
+  std::uint64_t model_calls = 0, valid_replies = 0;
+  std::uint64_t no_answers = 0;  ///< windows
+  std::uint64_t breaker_openings = 0;
+  std::uint64_t predictions = 0, right_directions = 0;
+  std::uint64_t staleness_windows = 0;       ///< summed over decisions
+  std::uint64_t memory_errors = 0;           ///< windows that the memory refused
+  double latency_p50 = 0, latency_p95 = 0;   ///< seconds, of the rank whose decisions took longest
+  double wait_seconds = 0;                   ///< of planners, with mode sync
+  double seconds = 0, replayed_seconds = 0;  ///< of the replayed windows: measured, by the cost model
+};
+
 struct TrainResult {
   std::string policy;
   Rank world = 1;
@@ -130,6 +177,7 @@ struct TrainResult {
   std::string model_digest;          ///< SHA-256 over the final parameters: equal on all ranks
   std::uint64_t peak_rss_bytes = 0;  ///< largest of all ranks
   WireError wire;
+  std::optional<SteeringResult> steering = std::nullopt;
   std::string blas;  ///< kernels in use
 };
 

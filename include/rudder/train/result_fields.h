@@ -30,6 +30,37 @@ void for_each_field(Epoch& epoch, Visit visit) {
   visit("val_accuracy", epoch.val_accuracy);
 }
 
+/// The same of a SteeringResult.
+template <class Steering, class Visit>
+void for_each_steering_field(Steering& steering, Visit visit) {
+  visit("decider", steering.agent);
+  visit("actions", steering.actions);
+  visit("mode", steering.mode);
+  visit("window", steering.window);
+  visit("windows", steering.windows);
+  visit("dropped_windows", steering.dropped);
+  visit("replayed", steering.replayed);
+  visit("mismatches", steering.mismatches);
+  visit("changes", steering.changes);
+  visit("overtaken", steering.overtaken);
+  visit("decisions", steering.decisions);
+  visit("applied", steering.applied);
+  visit("rejected", steering.rejected);
+  visit("model_calls", steering.model_calls);
+  visit("valid_replies", steering.valid_replies);
+  visit("no_answers", steering.no_answers);
+  visit("breaker_openings", steering.breaker_openings);
+  visit("predictions", steering.predictions);
+  visit("right_directions", steering.right_directions);
+  visit("staleness_windows", steering.staleness_windows);
+  visit("memory_errors", steering.memory_errors);
+  visit("latency_p50", steering.latency_p50);
+  visit("latency_p95", steering.latency_p95);
+  visit("wait_seconds", steering.wait_seconds);
+  visit("seconds", steering.seconds);
+  visit("replayed_seconds", steering.replayed_seconds);
+}
+
 /// A field as a JSON value (of a type like nlohmann's); one without a value is null.
 template <class Json, class Field>
 void put_field(Json& to, const Field& field) {

@@ -13,6 +13,9 @@ namespace rudder::train {
 /// Hears of finished epochs on rank 0; called on the training thread.
 using EpochListener = std::function<void(const EpochResult&)>;
 
+/// Whether the run's steering can be made as its options say: names, bounds, files.
+[[nodiscard]] Status check_steering(const TrainOptions& options);
+
 /// Trains and evaluates; blocks. The result is complete on rank 0; other ranks get their own losses and the
 /// summed figures. A peer's failure is an error that names its rank and host, within the deadline. `stop`
 /// (may be null) ends the run between steps: with a checkpoint and a result that says so when there is a

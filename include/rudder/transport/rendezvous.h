@@ -29,6 +29,9 @@ class Rendezvous {
   [[nodiscard]] virtual Status put(std::string_view key, std::string_view value) = 0;
   /// Waits for the key; a timeout names it.
   [[nodiscard]] virtual Result<std::string> get(std::string_view key, Deadline deadline) = 0;
+  /// Called by a rank that fails, before it lets go of anything: its peers fail by that, and maybe sooner. A
+  /// store of one process keeps what it is told first, the cause; others do nothing.
+  virtual void fail(const Error& error) { static_cast<void>(error); }
 };
 
 /// One store for ranks that are threads of this process. Once one has failed, nobody waits for what it will
@@ -38,7 +41,7 @@ class LocalRendezvous final : public Rendezvous {
   Status put(std::string_view key, std::string_view value) override;
   Result<std::string> get(std::string_view key, Deadline deadline) override;
   /// Ends all waits with this error. The first one is kept.
-  void fail(const Error& error);
+  void fail(const Error& error) override;
   [[nodiscard]] std::optional<Error> failure() const;
 
  private:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "rudder/cache/policy.h"
 
@@ -47,6 +49,20 @@ class Lfu final : public Cloneable<Lfu> {
         put(slot, 1);
       }
     }
+  }
+
+  bool resize(SlotId slots) override {
+    SlotLists stay(slots, kMostUses + 1);
+    for (std::uint32_t count = 1; count <= kMostUses; ++count) {
+      for (SlotId slot = by_count_.front(count); slot != kNoSlot; slot = by_count_.after(slot)) {
+        if (slot < slots) {
+          stay.push_back(count, slot);
+        }
+      }
+    }
+    by_count_ = std::move(stay);
+    count_.resize(slots, 0);
+    return true;
   }
 
  private:

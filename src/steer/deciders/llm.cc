@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "rudder/core/clock.h"
+#include "rudder/steer/asking.h"
 #include "rudder/steer/calibration.h"
 #include "rudder/steer/decider.h"
 #include "rudder/steer/memory.h"
@@ -20,79 +21,45 @@
 namespace rudder::steer {
 namespace {
 
-constexpr std::size_t kEpisodes = 5;
 /// Decisions whose window after has not been labelled yet; more than may be under way.
 constexpr std::size_t kMaxPending = 16;
 /// Windows after its own in which a decision is expected to hold; later it was dropped.
 constexpr std::uint64_t kMaxWait = 4;
 constexpr std::uint32_t kMaxDemonstrations = 64;
-/// Experiences looked through for one with another action, for each demonstration.
-constexpr std::size_t kLookedThrough = 4;
-
-/// The k nearest. When all of them say the same, the nearest that says otherwise takes the farthest one's
-/// place: an example of one action alone teaches a model to repeat it.
-std::vector<Experience> choose(std::vector<Experience> nearest, std::size_t k, const ActionSet& actions) {
-  std::erase_if(nearest, [&](const Experience& each) { return each.best >= actions.actions.size(); });
-  if (nearest.size() <= k) {
-    return nearest;
-  }
-  const auto end = nearest.begin() + static_cast<std::ptrdiff_t>(k);
-  const auto other = std::find_if(nearest.begin(), nearest.end(),
-                                  [&](const Experience& each) { return each.best != nearest.front().best; });
-  if (k > 1 && other != nearest.end() && other >= end) {
-    std::iter_swap(end - 1, other);
-  }
-  nearest.erase(end, nearest.end());
-  return nearest;
-}
 
 class LlmDecider final : public Decider {
  public:
   LlmDecider(const DeciderContext& context, const PromptOptions& prompt)
       : context_(context),
         clock_(context.clock == nullptr ? steady_clock() : *context.clock),
-        prompt_(prompt) {
-    request_.grammar = reply_grammar(actions(), prompt);
-    // A schema has no place for reasoning before the object: servers that hold to it would leave no room.
-    request_.json_schema = prompt.reasoning ? "" : reply_schema(actions());
-    request_.max_tokens = reply_tokens(actions(), prompt);
-    request_.seed = context.seed;
-    request_.job = context.job;
-  }
+        asker_(*context.actions, *context.model, {prompt, context.seed, context.job}) {}
 
   Result<Decision> decide(const Window& window, const Report& report) override {
     const TimePoint begin = clock_.now();
-    const auto from = [&](const Error& error) { return error.in(fmt::format("model {}", model().name())); };
-    RUDDER_ASSIGN(const auto demonstrations, demonstrations_for(features_of(window)));
+    RUDDER_ASSIGN(const auto demonstrations, shown(features_of(window)));
     const std::vector<Episode> history(episodes_.begin(), episodes_.end());
-    RUDDER_ASSIGN(request_.messages, make_prompt(actions(), demonstrations, history, report, prompt_));
-    request_.timeout = context_.model_timeout - (clock_.now() - begin);
-    if (request_.timeout <= Duration::zero()) {
-      return from({Errc::kTimeout, fmt::format("not asked: the memory took all of the {} s for a decision",
-                                               to_seconds(context_.model_timeout))});
+    const Duration left = context_.model_timeout - (clock_.now() - begin);
+    if (left <= Duration::zero()) {
+      return Error{Errc::kTimeout,
+                   fmt::format("model {}: not asked: the memory took all of the {} s for a decision",
+                               context_.model->name(), to_seconds(context_.model_timeout))};
     }
-    const Result<llm::ChatReply> reply = model().complete(request_);
-    if (!reply.ok()) {
-      return from(reply.error());
-    }
+    RUDDER_ASSIGN(const ModelAnswer answer, asker_.ask(demonstrations, history, report, left));
     Decision decision;
     decision.sequence = window.sequence;
     decision.from_model = true;
-    const Result<ParsedReply> parsed = parse_reply(reply->text, actions());
-    if (parsed.ok()) {
-      const double told = confidence_of(*reply, actions(), parsed->action);
-      decision.action = parsed->action;
-      decision.confidence = calibration_.calibrated(told);
-      decision.reason = parsed->reason;
-      decision.expected = parsed->expected;
-      remember({decision.sequence, decision.action, told});
+    if (answer.reply) {
+      decision.action = answer.reply->action;
+      decision.confidence = calibration_.calibrated(answer.confidence);
+      decision.reason = answer.reply->reason;
+      decision.expected = answer.reply->expected;
+      remember({decision.sequence, decision.action, answer.confidence});
     } else {
       decision.action = actions().fallback;
       decision.confidence = 0;
-      decision.reason = from(parsed.error()).message;
+      decision.reason = answer.refusal;
       decision.valid_reply = false;
     }
-    decision.seconds = to_seconds(clock_.now() - begin);
     return decision;
   }
 
@@ -109,7 +76,7 @@ class LlmDecider final : public Decider {
         episodes_.push_back({actions().actions[pending.action].name, effect_of(*previous_, window)});
       }
     }
-    while (episodes_.size() > kEpisodes) {
+    while (episodes_.size() > kShownEpisodes) {
       episodes_.pop_front();
     }
     std::erase_if(pending_, [&](const Pending& pending) {
@@ -129,15 +96,12 @@ class LlmDecider final : public Decider {
   };
 
   [[nodiscard]] const ActionSet& actions() const { return *context_.actions; }
-  [[nodiscard]] llm::Model& model() const { return *context_.model; }
 
-  Result<std::vector<Experience>> demonstrations_for(const Features& features) const {
-    const std::size_t k = context_.demonstrations;
-    if (context_.memory == nullptr || k == 0) {
+  [[nodiscard]] Result<std::vector<Experience>> shown(const Features& features) const {
+    if (context_.memory == nullptr) {
       return std::vector<Experience>();
     }
-    RUDDER_ASSIGN(auto nearest, context_.memory->nearest(actions(), features, kLookedThrough * k));
-    return choose(std::move(nearest), k, actions());
+    return demonstrations_for(*context_.memory, actions(), features, context_.demonstrations);
   }
 
   void remember(const Pending& pending) {
@@ -149,8 +113,7 @@ class LlmDecider final : public Decider {
 
   DeciderContext context_;
   const Clock& clock_;
-  PromptOptions prompt_;
-  llm::ChatRequest request_;
+  Asker asker_;
   Calibration calibration_;
   std::deque<Pending> pending_;
   std::deque<Episode> episodes_;
@@ -158,10 +121,9 @@ class LlmDecider final : public Decider {
 };
 
 Result<std::unique_ptr<Decider>> make(const DeciderContext& context) {
-  const auto invalid = [](std::string what) { return Error{Errc::kInvalidArgument, "decider llm: " + what}; };
-  if (context.model == nullptr) {
-    return invalid("there is no model to ask");
-  }
+  const auto invalid = [](const std::string& what) {
+    return Error{Errc::kInvalidArgument, "decider 'llm': " + what};
+  };
   if (context.demonstrations > kMaxDemonstrations) {
     return invalid(fmt::format("{} demonstrations; at most {} can be shown", context.demonstrations,
                                kMaxDemonstrations));
