@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <optional>
+#include <random>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -130,6 +131,33 @@ Result<RankEnvironment> from_slurm() {
   return found;
 }
 
+// Linux gives ports from 32768 on to whoever asks for any (ip_local_port_range). One below them is not taken
+// by chance between the look and its use.
+constexpr int kLowestPort = 15000;
+constexpr int kHighestPort = 32767;
+constexpr int kPortTries = 32;
+
+/// `port`, or any for 0, if it can be bound now.
+Result<std::uint16_t> bindable_port(std::uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    return Error{Errc::kIo, "cannot create a socket: " + std::generic_category().message(errno)};
+  }
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_port = htons(port);
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  const bool bound = ::bind(fd, generic, length) == 0 && ::getsockname(fd, generic, &length) == 0;
+  const int saved = errno;
+  ::close(fd);
+  if (!bound) {
+    return Error{Errc::kIo, "no free TCP port: " + std::generic_category().message(saved)};
+  }
+  return ntohs(address.sin_port);
+}
+
 }  // namespace
 
 Result<RankEnvironment> rank_from_environment() {
@@ -160,22 +188,14 @@ Result<std::uint32_t> local_rank(const RankEnvironment& environment) {
 }
 
 Result<std::uint16_t> free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) {
-    return Error{Errc::kIo, "cannot create a socket: " + std::generic_category().message(errno)};
+  std::random_device entropy;
+  std::uniform_int_distribution<int> ports(kLowestPort, kHighestPort);
+  for (int tries = 0; tries < kPortTries; ++tries) {
+    if (auto port = bindable_port(static_cast<std::uint16_t>(ports(entropy))); port.ok()) {
+      return port;
+    }
   }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool bound = ::bind(fd, generic, length) == 0 && ::getsockname(fd, generic, &length) == 0;
-  const int saved = errno;
-  ::close(fd);
-  if (!bound) {
-    return Error{Errc::kIo, "no free TCP port: " + std::generic_category().message(saved)};
-  }
-  return ntohs(address.sin_port);
+  return bindable_port(0);
 }
 
 }  // namespace rudder::launch

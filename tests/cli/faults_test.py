@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from program import RUDDER, SECRET, SMALL, Base, clean_environment, run, run_json, shared_memory, start, wait_for_file
+from program import RUDDER, SECRET, SMALL, Base, clean_environment, free_ports, run, run_json, shared_memory, start, wait_for_file
 
 
 class Faults(Base):
@@ -27,16 +27,10 @@ class Faults(Base):
             processes.append(start("train", *(mine or [self.parts]), *words, "--host", f"machine{rank}", environment=environment))
         return processes
 
-    @staticmethod
-    def free_port():
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return probe.getsockname()[1]
-
     def test_a_killed_trainer_is_named_by_all_others(self):
         before = shared_memory()
         for victim in random.sample(range(4), 2):
-            processes = self.ranks(4, self.free_port(), self.LONG)
+            processes = self.ranks(4, free_ports(1)[0], self.LONG)
             self.assertIn("epoch 0", processes[0].stderr.readline())  # from here on all ranks know each other
             time.sleep(random.uniform(0, 3))
             self.assertTrue(all(process.poll() is None for process in processes), "a rank ended early")
@@ -87,7 +81,7 @@ class Faults(Base):
         other_graph, other = self.work / "graph2", self.work / "parts2"
         run("graph", "generate", "planted", other_graph, *SMALL, "--seed", 9)
         run("partition", other_graph, other, "--parts", 4)
-        processes = self.ranks(4, self.free_port(), ["--deadline", 5], [[other], [self.parts], [self.parts], [self.parts]])
+        processes = self.ranks(4, free_ports(1)[0], ["--deadline", 5], [[other], [self.parts], [self.parts], [self.parts]])
         for process in processes:
             _, err = process.communicate(timeout=60)
             self.assertNotEqual(process.returncode, 0)
@@ -183,7 +177,7 @@ class Faults(Base):
     def test_ranks_without_a_launcher_share_the_users_secret(self):
         home = self.work / "home"
         home.mkdir()
-        port = str(self.free_port())
+        port = str(free_ports(1)[0])
 
         def start_rank(rank):
             environment = {**clean_environment(), "HOME": str(home), "RANK": str(rank), "WORLD_SIZE": "4",

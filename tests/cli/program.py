@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import random
 import secrets
 import socket
 import subprocess
@@ -64,12 +65,21 @@ def read_until(process, text):
 
 
 def free_ports(count):
-    """Ports that are free now, each another one."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
+    """Ports in a row that are free now, below those that the system gives to whoever asks for any: no other program takes one by chance
+    before it is used."""
+    for _ in range(100):
+        first = random.randrange(15000, 32000 - count)
+        listeners = []
+        try:
+            for port in range(first, first + count):
+                listeners.append(socket.create_server(("127.0.0.1", port)))
+            return list(range(first, first + count))
+        except OSError:
+            continue
+        finally:
+            for listener in listeners:
+                listener.close()
+    raise AssertionError(f"no {count} free ports in a row")
 
 
 def namespaces():

@@ -98,7 +98,7 @@ class OneMachine:
     """All hosts are this machine."""
 
     def environment(self, _host):
-        return {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
+        return {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "UCX_NET_DEVICES": "lo"}
 
     def prefix(self, _host):
         return []

@@ -78,6 +78,16 @@ def url_in(lines):
     raise AssertionError("no line with an address")
 
 
+def page_when(url, condition, seconds=60):
+    """The first page that meets the condition."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        page = get(url)
+        if condition(parse(page)):
+            return page
+    raise AssertionError(f"not within {seconds} s:\n{page}")
+
+
 class Held:
     """A run whose standard output is a full pipe: it stands still where it would print its result."""
 
@@ -92,14 +102,8 @@ class Held:
         os.close(write_end)
         self.url = url_in(self.process.stderr)
 
-    def wait_for(self, condition, seconds=60):
-        """The first page that meets the condition."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            page = get(self.url)
-            if condition(parse(page)):
-                return page
-        raise AssertionError(f"not within {seconds} s:\n{page}")
+    def wait_for(self, condition):
+        return page_when(self.url, condition)
 
     def result(self):
         with open(self.read_end, "rb") as out:
@@ -175,22 +179,20 @@ class Metrics(Base):
             self.skipTest("promtool is not there; the page was checked against the grammar only")
 
     def test_each_rank_has_a_port_of_its_own(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_ports(4)[0]
         launch = start("launch", "-n", 4, "--", "train", self.parts, "--epochs", 100000, "--metrics", port)
         try:
-            seen = set()
-            for line in launch.stderr:
-                if "metrics at " in line:
-                    seen.add(line.split("metrics at ")[1].strip())
-                if "epoch 1:" in line:
-                    break
+            lines, seen = [], set()
+            while len(seen) < 4:  # one rank's lines may come before another's, whatever their order in time
+                lines.append(launch.stderr.readline())
+                self.assertNotEqual(lines[-1], "", lines)
+                seen.update(line.split("metrics at ")[1].strip() for line in lines[-1:] if "metrics at " in line)
             self.assertEqual(seen, {f"http://127.0.0.1:{port + rank}/metrics" for rank in range(4)})
             for rank in range(4):
-                series = parse(get(f"http://127.0.0.1:{port + rank}/metrics"))
-                self.assertGreater(series[f'rudder_steps_total{{rank="{rank}"}}'], 0)
-                self.assertGreater(series[f'rudder_pull_seconds_count{{rank="{rank}",peer="{(rank + 1) % 4}"}}'], 0)
+                pulls = f'rudder_pull_seconds_count{{rank="{rank}",peer="{(rank + 1) % 4}"}}'
+                page_when(f"http://127.0.0.1:{port + rank}/metrics",
+                          lambda series, rank=rank, pulls=pulls: (series.get(f'rudder_steps_total{{rank="{rank}"}}', 0) > 0
+                                                                  and series.get(pulls, 0) > 0))
         finally:
             launch.terminate()
             launch.communicate(timeout=30)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <random>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -32,9 +33,23 @@ class Listener {
   std::uint16_t port_ = 0;
 };
 
-/// A port that nobody listens on now.
+/// A port that nobody has bound now, below those that the system gives to whoever asks for any: tests that
+/// run beside this one do not take it by chance.
 inline std::uint16_t free_port() {
-  return Listener().port();
+  std::random_device entropy;
+  std::uniform_int_distribution<int> ports(15000, 32767);
+  for (;;) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    address.sin_port = htons(static_cast<std::uint16_t>(ports(entropy)));
+    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    const bool bound = ::bind(fd, static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof address) == 0;
+    ::close(fd);
+    if (bound) {
+      return ntohs(address.sin_port);
+    }
+  }
 }
 
 }  // namespace rudder::train::testing_support

@@ -32,7 +32,7 @@ struct RankEnvironment {
 /// This process's number among those of the run on this machine: LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK or
 /// SLURM_LOCALID, as whoever started it sets; the rank when there is none.
 [[nodiscard]] Result<std::uint32_t> local_rank(const RankEnvironment& environment);
-/// A TCP port that is free on this machine now.
+/// A TCP port that is free on this machine now, below those that the system gives out by itself while one is.
 [[nodiscard]] Result<std::uint16_t> free_port();
 
 }  // namespace rudder::launch
