@@ -31,7 +31,8 @@ def main():
     for rate in options.links.split(","):
         for buffer in options.buffers.split(","):
             command = [options.rudder, "demo", "--graph", options.graph, "--out", ROOT / "build/sweep/run", "--link", rate,
-                       "--buffer", buffer, "--epochs", str(options.epochs), "--policies", "none,lookahead", "--json"]
+                       "--buffer", buffer, "--epochs", str(options.epochs), "--policies", "none,lookahead", "--changing", "none",
+                       "--json"]
             done = subprocess.run([str(word) for word in command], check=True, text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL)
             result = json.loads(done.stdout)

@@ -69,8 +69,8 @@ def run_peer(peer, venv, parts, rate, options, environment):
 def run_rudder(binary, graph, rate, options, environment, seed):
     out = options.work / "rudder-run"
     run([binary, "demo", "--graph", graph, "--out", out, "--parts", 4, "--link", rate, "--links", "namespaces",
-         "--buffer", options.buffer, "--policies", options.policy, "--epochs", options.epochs, "--batch", options.batch,
-         "--fanout", options.fanout, "--hidden", options.hidden, "--seed", seed, "--json"],
+         "--buffer", options.buffer, "--policies", options.policy, "--changing", "none", "--epochs", options.epochs,
+         "--batch", options.batch, "--fanout", options.fanout, "--hidden", options.hidden, "--seed", seed, "--json"],
         env=environment, stderr=subprocess.DEVNULL)
     result = json.loads((out / "runs" / options.policy / "result.json").read_text())
     last = result["epochs"][-1]

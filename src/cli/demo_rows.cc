@@ -143,8 +143,9 @@ std::vector<std::string> steering_arguments(const DemoEntry& entry, const std::f
     return {};
   }
   std::vector<std::string> arguments = {
-      "--agent=" + entry.decider, fmt::format("--steer-window={}", kDemoWindow), "--steer-priority=usual",
-      "--agent-timeout=20", "--memory=" + (run / "memory.db").string()};
+      "--agent=" + entry.decider,  fmt::format("--steer-window={}", kDemoWindow),
+      "--steer-priority=usual",    "--agent-timeout=20",
+      "--prompt-demonstrations=3", "--memory=" + (run / "memory.db").string()};
   arguments.emplace_back(entry.policy == "score" ? "--actions=replace" : "--actions=knobs");
   if (entry.asks_agent) {
     arguments.push_back("--agent-socket=" + agent_socket.string());

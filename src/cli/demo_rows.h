@@ -17,8 +17,9 @@
 
 namespace rudder::cli {
 
-/// Batches between two decisions of the demo, whose epochs are short.
-inline constexpr std::uint32_t kDemoWindow = 4;
+/// Batches between two decisions of the demo, whose epochs are short: two seconds, in which the four ranks'
+/// questions to one small model can be answered.
+inline constexpr std::uint32_t kDemoWindow = 8;
 
 struct DemoEntry {
   std::string label;   ///< "score", "score + agent"

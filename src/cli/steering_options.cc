@@ -95,6 +95,14 @@ void add_steering_options(OptionTable& table, train::SteeringOptions& options) {
                "Mode async: steer on what all others leave idle, or beside them");
   table.integer<std::uint32_t>("steer-horizon", options.horizon, 1, 64,
                                "Windows that counterfactual replay charges an action for");
+  table.choice(
+      "steer-trigger", options.trigger, {"windows", "time", "shift"},
+      "The agent is asked at the end of every --steer-every windows, or after --steer-period, or when "
+      "hit rate, stall or access mix have shifted (Page-Hinkley)");
+  table.integer<std::uint32_t>("steer-every", options.every, 1, 1U << 20,
+                               "Trigger windows: that many a question");
+  table.real("steer-period", options.period_seconds, 0.001, 86400,
+             "Trigger time: seconds between two questions");
   table.path("agent-socket", options.socket, "Decider llm: socket of rudder agent");
   table.text("agent-url", "URL", options.url,
              "Decider llm: an OpenAI-style server instead, http://HOST:PORT/v1 or https://HOST/v1; its key "
@@ -104,6 +112,10 @@ void add_steering_options(OptionTable& table, train::SteeringOptions& options) {
   table.real("agent-rest", options.rest_seconds, 0.01, 3600,
              "Seconds that an agent rests which failed three times in a row, or whose decisions did harm");
   table.choice("prompt-language", options.language, {"en", "zh"}, "Decider llm: language of its prompts");
+  table.integer<std::uint32_t>(
+      "prompt-demonstrations", options.demonstrations, 0, 32,
+      "Decider llm: labelled windows like the last one that it is shown; each costs a "
+      "small model a tenth of its time");
   table.path("memory", options.memory,
              "Labelled windows of this and other runs, to learn from; default: of this run alone");
   table.path("classifier", options.classifier, "Deciders lr, svm, mlp, rf, xgb: the trained classifier");

@@ -114,6 +114,7 @@ Result<steer::PilotCrew> crew_of(const TrainOptions& options, Rank rank) {
   context.model = crew.model.get();
   context.job = fmt::format("train-{}-rank{}", options.partition.filename().string(), rank);
   context.language = steering.language;
+  context.demonstrations = steering.demonstrations;
   context.model_timeout = from_seconds(steering.timeout_seconds);
   context.classifier = steering.classifier;
   RUDDER_ASSIGN(crew.decider, steer::make_decider(steering.agent, context));
@@ -162,6 +163,9 @@ Result<std::unique_ptr<Steering>> Steering::create(const TrainOptions& options, 
   pilot.window = steering.window;
   pilot.synchronous = steering.mode == "sync";
   pilot.horizon = steering.horizon;
+  pilot.controller.trigger.by = steering.trigger;
+  pilot.controller.trigger.every = steering.every;
+  pilot.controller.trigger.period = from_seconds(steering.period_seconds);
   pilot.controller.breaker.rest = from_seconds(steering.rest_seconds);
   if (steering.agent.starts_with("replay:")) {
     // What a log says is done, whatever this run measures.

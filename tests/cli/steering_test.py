@@ -116,6 +116,21 @@ class Steering(Case):
                     result = self.train(*words, "--actions", "knobs", "--agent", "bandit", "--steer-window", 3, "--steer-mode", mode)
                     self.check(result, base, "bandit")
 
+    def test_triggers_say_when_the_agent_is_asked(self):
+        base = self.train("--policy", "none")
+        words = [*self.SCORE, "--agent", "bandit", "--steer-mode", "sync", "--steer-trigger"]
+        each = self.check(self.train(*words, "windows"), base, "bandit")
+        windows = each["windows"] // 4
+        self.assertEqual(each["decisions"], each["windows"])
+        third = self.check(self.train(*words, "windows", "--steer-every", 3), base, "bandit")
+        self.assertEqual(third["decisions"], 4 * (windows // 3))
+        rare = self.check(self.train(*words, "time", "--steer-period", 3600), base, "bandit")
+        self.assertEqual(rare["decisions"], 4)  # each rank's first window asks
+        shifts = self.check(self.train(*words, "shift"), base, "bandit")
+        self.assertLess(shifts["decisions"], each["decisions"])
+        _, err = run("train", self.parts, *words, "shifts", code=2)
+        self.assertIn("shifts", err)
+
     def test_processes_steer_each_its_own_buffer_and_note_what_they_decide(self):
         base = self.train("--policy", "none")
         for accumulate in (1, 2):

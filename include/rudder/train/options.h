@@ -27,19 +27,23 @@ struct RankInfo {
 
 /// Who steers the rank's buffer while it trains, and how.
 struct SteeringOptions {
-  std::string agent;                ///< a decider as steer/decider.h names it; empty: nobody steers
-  std::string actions = "replace";  ///< replace, knobs
-  std::string mode = "async";       ///< async, sync: whether the planner waits for decisions
-  std::string priority = "idle";    ///< idle, usual: of the threads that steer asynchronously
-  std::uint32_t window = 16;        ///< batches between two of them
-  std::uint32_t horizon = 4;        ///< windows that an action is charged for
-  std::filesystem::path socket;     ///< of an agent, for a decider that asks a model; empty: `url`
-  std::string url;                  ///< of an OpenAI-style server
-  std::string model;                ///< its name there
-  double timeout_seconds = 10;      ///< of a decision
-  double rest_seconds = 5;          ///< of a decider that fails again and again
-  std::string language = "en";      ///< of prompts
-  std::filesystem::path memory;     ///< labelled windows of this and other runs; empty: of this run alone
+  std::string agent;                 ///< a decider as steer/decider.h names it; empty: nobody steers
+  std::string actions = "replace";   ///< replace, knobs
+  std::string mode = "async";        ///< async, sync: whether the planner waits for decisions
+  std::string priority = "idle";     ///< idle, usual: of the threads that steer asynchronously
+  std::uint32_t window = 16;         ///< batches between two of them
+  std::uint32_t horizon = 4;         ///< windows that an action is charged for
+  std::string trigger = "windows";   ///< windows, time, shift: what calls for a decision
+  std::uint32_t every = 1;           ///< windows: between two questions
+  double period_seconds = 1;         ///< time: between two questions
+  std::filesystem::path socket;      ///< of an agent, for a decider that asks a model; empty: `url`
+  std::string url;                   ///< of an OpenAI-style server
+  std::string model;                 ///< its name there
+  double timeout_seconds = 10;       ///< of a decision
+  double rest_seconds = 5;           ///< of a decider that fails again and again
+  std::string language = "en";       ///< of prompts
+  std::uint32_t demonstrations = 5;  ///< labelled windows in a prompt
+  std::filesystem::path memory;      ///< labelled windows of this and other runs; empty: of this run alone
   std::filesystem::path classifier;
   /// Values of knobs, the first of each being the one to start from; empty: the run's own, and of depths also
   /// 1 and twice as many.
