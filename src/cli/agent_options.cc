@@ -16,28 +16,23 @@ constexpr Duration kLoadTime = std::chrono::minutes(5);
 
 }  // namespace
 
-void AgentOptions::add_to(OptionTable& table) {
-  table.path("agent-socket", socket_, "Ask the language model that rudder agent serves at this Unix socket");
-  table.text("agent-url", "URL", url_,
-             "Ask the model of this OpenAI-style server: http://HOST:PORT/v1, https://HOST/v1; its key comes "
-             "from RUDDER_AGENT_API_KEY");
-  table.text("agent-model", "NAME", name_, "The server's name of the model; default: its own choice");
-  table.real("agent-timeout", timeout_, 0.01, 86400, "Seconds that an answer of the model may take");
+void add_agent_options(OptionTable& table, llm::ModelAddress& address, const std::string& who) {
+  table.path("agent-socket", address.socket,
+             who + "Ask the language model that rudder agent serves at this Unix socket");
+  table.text(
+      "agent-url", "URL", address.url,
+      who +
+          "Ask the model of this OpenAI-style server: http://HOST:PORT/v1, https://HOST/v1; its key comes "
+          "from RUDDER_AGENT_API_KEY");
+  table.text("agent-model", "NAME", address.name,
+             who + "The server's name of the model; default: its own choice");
+  table.real("agent-timeout", address.timeout_seconds, 0.01, 86400,
+             who + "Seconds that an answer of the model may take");
 }
 
-Result<std::unique_ptr<llm::Model>> AgentOptions::open() const {
-  if (!socket_.empty() && !url_.empty()) {
-    return Error{Errc::kInvalidArgument, "--agent-socket and --agent-url: one of them"};
-  }
-  if (!given()) {
-    if (!name_.empty()) {
-      return Error{Errc::kInvalidArgument, "--agent-model needs --agent-socket or --agent-url"};
-    }
-    return std::unique_ptr<llm::Model>();
-  }
-  const std::string url = url_.empty() ? fmt::format("unix:{}", socket_.string()) : url_;
-  RUDDER_ASSIGN(std::unique_ptr<llm::Model> model, llm::open_endpoint(url, name_));
-  return llm::with_retries(std::move(model), {});
+Result<std::unique_ptr<llm::Model>> open_patiently(const llm::ModelAddress& address) {
+  RUDDER_ASSIGN(std::unique_ptr<llm::Model> model, llm::open_model(address));
+  return model == nullptr ? std::move(model) : llm::with_retries(std::move(model), {});
 }
 
 Status wake(llm::Model& model) {

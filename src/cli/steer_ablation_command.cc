@@ -27,20 +27,20 @@ class SteerAblation final : public Command {
                    "Share of each graph's runs that is asked about and never shown");
     options().choice("language", ablation_.prompt.language, {"en", "zh"}, "Of prompts");
     options().toggle("reasoning", ablation_.prompt.reasoning, "Let the model reason before it answers");
-    agent_.add_to(options());
+    add_agent_options(options(), agent_);
     input_.add_to(options());
     add_json_option();
   }
 
   Result<int> run(const Program&) override {
-    RUDDER_ASSIGN(const std::unique_ptr<llm::Model> model, agent_.open());
+    RUDDER_ASSIGN(const std::unique_ptr<llm::Model> model, open_patiently(agent_));
     if (model == nullptr) {
       return Error{Errc::kInvalidArgument,
                    "a model is asked: --agent-socket PATH (rudder agent) or --agent-url URL names it"};
     }
     ablation_.demonstrations.assign(demonstrations_.begin(), demonstrations_.end());
     ablation_.seed = input_.seed();
-    ablation_.timeout = agent_.timeout();
+    ablation_.timeout = from_seconds(agent_.timeout_seconds);
     RUDDER_TRY(wake(*model));
     RUDDER_ASSIGN(const LabelledWindows loaded, input_.load("steer ablation"));
     std::vector<sim::AblationRow> rows;
@@ -102,7 +102,7 @@ class SteerAblation final : public Command {
   }
 
   std::vector<int> demonstrations_ = {0, 1, 3, 5, 9};
-  AgentOptions agent_;
+  llm::ModelAddress agent_;
   sim::AblationOptions ablation_;
   ExperienceInput input_;
 };

@@ -43,7 +43,7 @@ class SteerEval final : public Command {
                    "Share by which an action may cost more than the best one, by replay, and be let through");
     options().toggle("synchronous", eval_.steer.synchronous,
                      "Windows wait for decisions, and the wait costs");
-    agent_.add_to(options());
+    add_agent_options(options(), agent_);
     options().path("html", html_, "Write a page with the tables and timelines");
     options().integer<std::size_t>("threads", eval_.threads, 1, 1024, "Runs at a time");
     add_json_option();
@@ -101,19 +101,19 @@ class SteerEval final : public Command {
   }
 
   Status open_model() {
-    RUDDER_ASSIGN(model_, agent_.open());
+    RUDDER_ASSIGN(model_, open_patiently(agent_));
     if (model_ != nullptr) {
       RUDDER_TRY(wake(*model_));
     }
     eval_.context.model = model_.get();
-    eval_.context.model_timeout = agent_.timeout();
+    eval_.context.model_timeout = from_seconds(agent_.timeout_seconds);
     return {};
   }
 
   std::string scenarios_ = "all";
   std::string deciders_ = "all";
   std::string guard_ = "on";
-  AgentOptions agent_;
+  llm::ModelAddress agent_;
   std::filesystem::path html_;
   std::unique_ptr<llm::Model> model_;
   sim::EvalOptions eval_;

@@ -45,7 +45,7 @@ class SteerCompare final : public Command {
     options().toggle("synchronous", compare_.steer.synchronous,
                      "Windows wait for decisions, and the wait costs");
     world_.add_to(options());
-    agent_.add_to(options());
+    add_agent_options(options(), agent_);
     options().integer<std::size_t>("threads", compare_.threads, 1, 1024,
                                    "Runs at a time; never changes a result but latencies");
     add_json_option();
@@ -89,7 +89,7 @@ class SteerCompare final : public Command {
   Status parse() {
     RUDDER_ASSIGN(compare_.world, world_.world());
     RUDDER_ASSIGN(compare_.buffers, world_.buffers());
-    compare_.context.model_timeout = agent_.timeout();
+    compare_.context.model_timeout = from_seconds(agent_.timeout_seconds);
     compare_.folder = out_;
     compare_.seed = graphs_.first_seed();
     if (unguarded_) {
@@ -101,7 +101,7 @@ class SteerCompare final : public Command {
   /// The model, when one was named; without one `llm` is skipped.
   Result<std::unique_ptr<llm::Model>> choose_methods() {
     compare_.methods = split_list(methods_);
-    RUDDER_ASSIGN(std::unique_ptr<llm::Model> model, agent_.open());
+    RUDDER_ASSIGN(std::unique_ptr<llm::Model> model, open_patiently(agent_));
     const auto asks = std::find(compare_.methods.begin(), compare_.methods.end(), "llm");
     if (asks != compare_.methods.end() && model == nullptr) {
       skipped_.push_back({"llm", "neither --agent-socket nor --agent-url names a model"});
@@ -182,7 +182,7 @@ class SteerCompare final : public Command {
   std::string methods_ = all_methods();
   bool unguarded_ = false;
   WorldOptions world_;
-  AgentOptions agent_;
+  llm::ModelAddress agent_;
   sim::CompareOptions compare_;
   std::vector<Skipped> skipped_;
 };

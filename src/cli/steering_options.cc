@@ -10,6 +10,7 @@
 #include "rudder/core/text.h"
 #include "rudder/steer/decider.h"
 
+#include "cli/agent_options.h"
 #include "cli/run_options.h"
 
 namespace rudder::cli {
@@ -103,12 +104,7 @@ void add_steering_options(OptionTable& table, train::SteeringOptions& options) {
                                "Trigger windows: that many a question");
   table.real("steer-period", options.period_seconds, 0.001, 86400,
              "Trigger time: seconds between two questions");
-  table.path("agent-socket", options.socket, "Decider llm: socket of rudder agent");
-  table.text("agent-url", "URL", options.url,
-             "Decider llm: an OpenAI-style server instead, http://HOST:PORT/v1 or https://HOST/v1; its key "
-             "comes from RUDDER_AGENT_API_KEY");
-  table.text("agent-model", "NAME", options.model, "Decider llm: the model's name there");
-  table.real("agent-timeout", options.timeout_seconds, 0.01, 3600, "Seconds that a decision may take");
+  add_agent_options(table, options.model, "Decider llm: ");
   table.real("agent-rest", options.rest_seconds, 0.01, 3600,
              "Seconds that an agent rests which failed three times in a row, or whose decisions did harm");
   table.choice("prompt-language", options.language, {"en", "zh"}, "Decider llm: language of its prompts");

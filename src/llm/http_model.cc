@@ -131,4 +131,16 @@ Result<std::unique_ptr<Model>> open_endpoint(const std::string& url, const std::
   return open_endpoint({.url = url, .model = model, .api_key = api_key_from_environment(endpoint)});
 }
 
+Result<std::unique_ptr<Model>> open_model(const ModelAddress& address) {
+  if (!address.socket.empty() && !address.url.empty()) {
+    return Error{Errc::kInvalidArgument, "--agent-socket and --agent-url: one of them"};
+  }
+  if (!address.given()) {
+    return address.name.empty()
+               ? Result<std::unique_ptr<Model>>(nullptr)
+               : Error{Errc::kInvalidArgument, "--agent-model needs --agent-socket or --agent-url"};
+  }
+  return open_endpoint(address.url.empty() ? "unix:" + address.socket.string() : address.url, address.name);
+}
+
 }  // namespace rudder::llm

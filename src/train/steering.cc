@@ -83,14 +83,14 @@ Result<steer::ActionSet> actions_of(const TrainOptions& options) {
   return actions;
 }
 
-Result<std::unique_ptr<llm::Model>> open_model(const SteeringOptions& options) {
-  if (options.socket.empty() == options.url.empty()) {
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("decider '{}' needs the socket of an agent or the address of a server{}",
-                             options.agent, options.url.empty() ? "" : ", not both")};
+Result<std::unique_ptr<llm::Model>> model_of(const SteeringOptions& options) {
+  RUDDER_ASSIGN(std::unique_ptr<llm::Model> model, llm::open_model(options.model));
+  if (model == nullptr) {
+    return Error{
+        Errc::kInvalidArgument,
+        fmt::format("decider '{}' needs the socket of an agent or the address of a server", options.agent)};
   }
-  return llm::open_endpoint(options.url.empty() ? "unix:" + options.socket.string() : options.url,
-                            options.model);
+  return model;
 }
 
 bool asks_a_model(const std::string& spec) {
@@ -105,7 +105,7 @@ Result<steer::PilotCrew> crew_of(const TrainOptions& options, Rank rank) {
   crew.actions = std::make_unique<const steer::ActionSet>(std::move(actions));
   RUDDER_ASSIGN(crew.memory, steer::Memory::open(steering.memory));
   if (asks_a_model(steering.agent)) {
-    RUDDER_ASSIGN(crew.model, open_model(steering));
+    RUDDER_ASSIGN(crew.model, model_of(steering));
   }
   steer::DeciderContext context;
   context.actions = crew.actions.get();
@@ -115,7 +115,7 @@ Result<steer::PilotCrew> crew_of(const TrainOptions& options, Rank rank) {
   context.job = fmt::format("train-{}-rank{}", options.partition.filename().string(), rank);
   context.language = steering.language;
   context.demonstrations = steering.demonstrations;
-  context.model_timeout = from_seconds(steering.timeout_seconds);
+  context.model_timeout = from_seconds(steering.model.timeout_seconds);
   context.classifier = steering.classifier;
   RUDDER_ASSIGN(crew.decider, steer::make_decider(steering.agent, context));
   return crew;
@@ -181,7 +181,7 @@ Result<std::unique_ptr<Steering>> Steering::create(const TrainOptions& options, 
   pilot.row_bytes = static_cast<double>(graph.row_bytes());
   // Of a ring, which sends each part of the sum twice but for its own (Patarasuk and Yuan 2009).
   pilot.gradient_bytes = 2 * (world - 1) / world * static_cast<double>(gradient * sizeof(float));
-  pilot.patience = from_seconds(steering.timeout_seconds) + kGrace;
+  pilot.patience = from_seconds(steering.model.timeout_seconds) + kGrace;
   if (!options.run_directory.empty()) {
     RUDDER_TRY(make_directories(options.run_directory));
     pilot.log = options.run_directory / name_of_log(rank);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,5 +45,18 @@ struct EndpointOptions {
 [[nodiscard]] Result<std::unique_ptr<Model>> open_endpoint(const EndpointOptions& options);
 /// The same with the key of api_key_from_environment().
 [[nodiscard]] Result<std::unique_ptr<Model>> open_endpoint(const std::string& url, const std::string& model);
+
+/// The model that a user names, in one of two ways.
+struct ModelAddress {
+  std::filesystem::path socket = {};  ///< of `rudder agent`
+  std::string url = {};               ///< of an OpenAI-style server
+  std::string name = {};              ///< the server's name of the model; empty: its own choice
+  double timeout_seconds = 10;        ///< of one call
+  [[nodiscard]] bool given() const { return !socket.empty() || !url.empty(); }
+};
+
+/// As open_endpoint(); null when no model is named. kInvalidArgument: named in both ways, or a model's name
+/// without a server.
+[[nodiscard]] Result<std::unique_ptr<Model>> open_model(const ModelAddress& address);
 
 }  // namespace rudder::llm

@@ -11,6 +11,7 @@
 #include "rudder/cache/policy.h"
 #include "rudder/core/ids.h"
 #include "rudder/core/secret.h"
+#include "rudder/llm/endpoint.h"
 #include "rudder/metrics/registry.h"
 
 namespace rudder::train {
@@ -36,10 +37,7 @@ struct SteeringOptions {
   std::string trigger = "windows";   ///< windows, time, shift: what calls for a decision
   std::uint32_t every = 1;           ///< windows: between two questions
   double period_seconds = 1;         ///< time: between two questions
-  std::filesystem::path socket;      ///< of an agent, for a decider that asks a model; empty: `url`
-  std::string url;                   ///< of an OpenAI-style server
-  std::string model;                 ///< its name there
-  double timeout_seconds = 10;       ///< of a decision
+  llm::ModelAddress model;           ///< of a decider that asks one; its time is that of a decision
   double rest_seconds = 5;           ///< of a decider that fails again and again
   std::string language = "en";       ///< of prompts
   std::uint32_t demonstrations = 5;  ///< labelled windows in a prompt
