@@ -26,8 +26,13 @@ constexpr std::size_t kMaxRows = (std::size_t{1} << 31) - 1;
 
 class ServedSupply final : public RowSupply {
  public:
-  ServedSupply(LocalSocket control, LocalSocket rows, std::size_t row_bytes, std::string name)
-      : control_(std::move(control)), rows_(std::move(rows)), row_bytes_(row_bytes), name_(std::move(name)) {}
+  ServedSupply(LocalSocket control, LocalSocket rows, std::size_t row_bytes, std::string name,
+               Duration deadline)
+      : control_(std::move(control)),
+        rows_(std::move(rows)),
+        row_bytes_(row_bytes),
+        name_(std::move(name)),
+        deadline_(deadline) {}
 
   /// What follows the attach frame.
   [[nodiscard]] Status be_welcome(Deadline deadline);
@@ -51,12 +56,14 @@ class ServedSupply final : public RowSupply {
   [[nodiscard]] Result<PlacedRows> place(const LocalFrame& frame, std::size_t rows);
   [[nodiscard]] Error explain(const Error& error) const;
   [[nodiscard]] std::size_t next_rows() const;
+  [[nodiscard]] Result<LocalFrame> hear();
   [[nodiscard]] Result<PlacedRows> take_next();
 
   LocalSocket control_;
   LocalSocket rows_;
   const std::size_t row_bytes_;
   const std::string name_;
+  const Duration deadline_;
   SupplyTerms terms_;
   std::map<std::uint64_t, Memory> memory_;  ///< the taking thread's
   std::vector<std::byte> scratch_;          ///< the offering thread's
@@ -161,10 +168,22 @@ Result<PlacedRows> ServedSupply::place(const LocalFrame& frame, std::size_t rows
   return placed;
 }
 
+/// The next frame. The service may wait for its other trainers and for other hosts as long as it likes, but
+/// answers a ping meanwhile.
+Result<LocalFrame> ServedSupply::hear() {
+  if (!control_.readable(Deadline::in(deadline_ / 2))) {
+    tell(ServiceFrame::kPing);
+    if (!control_.readable(Deadline::in(deadline_ / 2))) {
+      return Error{Errc::kTimeout, fmt::format("no answer within {:.1f} s", to_seconds(deadline_ / 2))};
+    }
+  }
+  // How many rows the next batch has is known for certain only when they come.
+  return control_.receive(rows_bytes(kMaxRows), Deadline::in(deadline_));
+}
+
 Result<PlacedRows> ServedSupply::take_next() {
   for (;;) {
-    // How many rows the next batch has is known for certain only when they come.
-    auto frame = control_.receive(rows_bytes(kMaxRows));
+    auto frame = hear();
     if (!frame.ok()) {
       return explain(frame.error());
     }
@@ -192,6 +211,8 @@ Result<PlacedRows> ServedSupply::take_next() {
         counts_.pop_front();
         return placed;
       }
+      case ServiceFrame::kPong:
+        break;
       case ServiceFrame::kFailed:
         return explain(decode_failure(frame.value().body));
       default:
@@ -225,8 +246,8 @@ Result<std::unique_ptr<RowSupply>> attach(const graph::PartitionedGraph& graph, 
   if (!sent.ok()) {
     return sent.error().in(name);
   }
-  auto supply =
-      std::make_unique<ServedSupply>(std::move(control), std::move(rows.first), graph.row_bytes(), name);
+  auto supply = std::make_unique<ServedSupply>(std::move(control), std::move(rows.first), graph.row_bytes(),
+                                               name, deadline);
   RUDDER_TRY(supply->be_welcome(Deadline::in(2 * deadline)));
   const SupplyTerms& terms = supply->terms();
   if (rank < terms.first_part || rank - terms.first_part >= terms.parts ||

@@ -30,7 +30,7 @@ namespace {
 
 template <class T>
 Status differ(const char* what, const T& theirs, const T& ours) {
-  return Error{Errc::kPeer, fmt::format("{} '{}' there, '{}' here", what, theirs, ours)};
+  return Error{Errc::kPeer, fmt::format("{} '{}' at the trainer, '{}' at its host", what, theirs, ours)};
 }
 
 Status check_same_run(const RunShape& theirs, const RunShape& ours) {

@@ -90,6 +90,14 @@ void take_descriptors(msghdr& message, Descriptor* descriptor) {
   }
 }
 
+Status ensure_socket_or_nothing(const std::filesystem::path& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) {
+    return Error{Errc::kIo, fmt::format("{} is there and is no socket", path.string())};
+  }
+  return {};
+}
+
 /// Type, a zero, bytes of the body.
 std::array<std::byte, kLocalHeaderBytes> header_of(std::uint32_t type, std::span<const std::byte> body) {
   std::array<std::byte, kLocalHeaderBytes> header{};
@@ -240,19 +248,25 @@ Result<LocalFrame> LocalSocket::receive(std::size_t max_body, Deadline deadline)
   const bool limited = deadline.at() != TimePoint::max();
   PartialFrame partial;
   for (;;) {
-    if (limited) {
-      pollfd wait{socket_.get(), POLLIN, 0};
-      const int ready = ::poll(&wait, 1, poll_timeout(deadline));
-      if (ready == 0 && deadline.passed()) {
-        return Error{Errc::kTimeout, "the other side says nothing"};
-      }
-      if (ready <= 0) {
-        continue;
-      }
+    if (limited && !readable(deadline)) {
+      return Error{Errc::kTimeout, "the other side says nothing"};
     }
     RUDDER_ASSIGN(const Step step, receive_step(partial, max_body, 0));
     if (step == Step::kWhole) {
       return partial.take();
+    }
+  }
+}
+
+bool LocalSocket::readable(Deadline deadline) const noexcept {
+  for (;;) {
+    pollfd wait{socket_.get(), POLLIN, 0};
+    const int ready = ::poll(&wait, 1, poll_timeout(deadline));
+    if (ready > 0) {
+      return true;
+    }
+    if (ready == 0 && deadline.passed()) {
+      return false;
     }
   }
 }
@@ -289,21 +303,17 @@ void LocalSocket::shut_down() noexcept {
 
 Result<LocalListener> LocalListener::open(const std::filesystem::path& path) {
   RUDDER_ASSIGN(const sockaddr_un address, address_of(path));
+  RUDDER_TRY(ensure_socket_or_nothing(path));
   const std::string lock_path = path.string() + ".lock";
   Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.valid()) {
-    return Error{Errc::kIo, fmt::format("{}: {}", lock_path, reason(errno))};
+    return Error{Errc::kIo, fmt::format("{}: no lock beside it: {}", path.string(), reason(errno))};
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return Error{Errc::kIo, fmt::format("{} is in use by a running service", path.string())};
   }
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) == 0) {
-    if (!S_ISSOCK(found.st_mode)) {
-      return Error{Errc::kIo, fmt::format("{} is there and is no socket", path.string())};
-    }
-    ::unlink(path.c_str());  // of a process that has died: nobody held the lock
-  }
+  RUDDER_TRY(ensure_socket_or_nothing(path));
+  ::unlink(path.c_str());  // of a process that has died, if anybody's: nobody held the lock
   Descriptor socket = new_socket();
   // The mode of a socket's name comes from the descriptor's mode, less the umask.
   if (!socket.valid() || ::fchmod(socket.get(), 0600) != 0 ||

@@ -82,6 +82,8 @@ class LocalSocket {
   /// the other side is gone, kInvalidData when a frame is larger.
   [[nodiscard]] Result<LocalFrame> receive(std::size_t max_body);
   [[nodiscard]] Result<LocalFrame> receive(std::size_t max_body, Deadline deadline);
+  /// Whether there is something to receive, or the end, before the deadline.
+  [[nodiscard]] bool readable(Deadline deadline) const noexcept;
   /// What has arrived of the next frame, without waiting; true when that is all of it. Errors as receive().
   [[nodiscard]] Result<bool> receive_some(PartialFrame& partial, std::size_t max_body);
   /// Sends what the other side's buffer takes now; the number of bytes.

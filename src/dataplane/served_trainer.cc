@@ -107,6 +107,8 @@ Status ServedTrainer::listen() {
       figures_->released();
       supply_->release();
       ++released;
+    } else if (frame.type == number(ServiceFrame::kPing)) {
+      RUDDER_TRY(send(ServiceFrame::kPong, {}));
     } else {
       return Error{Errc::kInvalidData, fmt::format("a frame of type {} out of turn", frame.type)};
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames between a host's service and its trainers, version 1: two sockets a trainer. On the first the
-// trainer attaches, asks and releases, and the service answers; on the second, whose end comes with the
-// attach frame, the trainer offers its batches' rows, so that these wait without holding up the rest. And
+// Frames between a host's service and its trainers, version 2: two sockets a trainer. On the first the
+// trainer attaches, asks, releases and pings, and the service answers; on the second, whose end comes with
+// the attach frame, the trainer offers its batches' rows, so that these wait without holding up the rest. And
 // between a service and who watches it, on one socket: each watch frame is answered by figures or a failure.
 // Decoders take hostile bytes.
 #pragma once
@@ -20,20 +20,22 @@
 
 namespace rudder::dataplane {
 
-inline constexpr std::uint32_t kServiceVersion = 1;
+inline constexpr std::uint32_t kServiceVersion = 2;
 
 enum class ServiceFrame : std::uint32_t {
-  kAttach = 1,   ///< trainer: AttachRequest, with the service's end of the second socket
-  kWelcome = 2,  ///< service: SupplyTerms
-  kFailed = 3,   ///< service: an error; nothing follows
-  kBlock = 4,    ///< service: id and size of memory whose descriptor comes along
-  kDrop = 5,     ///< service: id of memory that will not be used again
-  kRows = 6,     ///< service: RowsHeader and places
-  kAsk = 7,      ///< trainer, without a body
-  kRelease = 8,  ///< trainer, without a body
-  kOffer = 9,    ///< trainer, on the second socket: count and encoded ids
-  kWatch = 10,   ///< watcher, without a body
-  kFigures = 11  ///< service: FiguresNotice
+  kAttach = 1,    ///< trainer: AttachRequest, with the service's end of the second socket
+  kWelcome = 2,   ///< service: SupplyTerms
+  kFailed = 3,    ///< service: an error; nothing follows
+  kBlock = 4,     ///< service: id and size of memory whose descriptor comes along
+  kDrop = 5,      ///< service: id of memory that will not be used again
+  kRows = 6,      ///< service: RowsHeader and places
+  kAsk = 7,       ///< trainer, without a body
+  kRelease = 8,   ///< trainer, without a body
+  kOffer = 9,     ///< trainer, on the second socket: count and encoded ids
+  kWatch = 10,    ///< watcher, without a body
+  kFigures = 11,  ///< service: FiguresNotice
+  kPing = 12,     ///< trainer, without a body: is anybody there?
+  kPong = 13      ///< service, without a body: yes
 };
 
 /// Longest frame without rows.

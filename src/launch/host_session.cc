@@ -166,15 +166,16 @@ void HostSession::on_line(Stream stream, std::string_view line) {
     on_chatter(line);
     return;
   }
-  heard_ = steady_clock().now();
   if (state_ == State::kConnecting) {
     if (line.starts_with(kGreeting)) {
+      heard_ = steady_clock().now();
       on_greeting(line.substr(kGreeting.size()));
     } else {
-      on_chatter(line);
+      on_chatter(line);  // of a login shell, which may go on for ever: no sign of life
     }
     return;
   }
+  heard_ = steady_clock().now();
   if (const auto event = parse_event(line); event.ok()) {
     on_event(*event);
   } else {

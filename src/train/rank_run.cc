@@ -30,6 +30,7 @@
 #include "train/run_metrics.h"
 #include "train/run_progress.h"
 #include "train/run_totals.h"
+#include "train/same_run.h"
 #include "train/steering.h"
 #include "train/step_groups.h"
 #include "train/stepper.h"
@@ -135,6 +136,7 @@ class RankRun {
   }
 
   Status meet(std::unique_ptr<transport::Transport> transport) {
+    RUDDER_TRY(ensure_same_run(options_, who_, setting_.rendezvous, Deadline::in(deadline_)));
     dataplane::PlaneOptions plane{.rank = who_.rank,
                                   .world = who_.world,
                                   .host = who_.host,

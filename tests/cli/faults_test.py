@@ -64,6 +64,22 @@ class Faults(Base):
         digests = {json.loads(out)["loss_digest"] for out, _ in outputs}
         self.assertEqual(len(digests), 1)
 
+    def test_ranks_that_were_started_otherwise_are_named_with_the_option(self):
+        usual = {"--batch": 64, "--epochs": 2000, "--hidden": 16, "--seed": 1}
+        words = {name: [self.parts, *sum(({**usual, **odd}).items(), ())]
+                 for name, odd in (("usual", {}), ("--batch 65", {"--batch": 65}), ("--hidden 32", {"--hidden": 32}), ("--seed 2", {"--seed": 2}),
+                                   ("--epochs 1999", {"--epochs": 1999}), ("--accumulate 2", {"--accumulate": 2}),
+                                   ("--patience 1", {"--patience": 1}))}
+        for odd in list(words)[1:]:
+            with self.subTest(odd=odd):
+                began = time.monotonic()
+                processes = self.ranks(4, free_ports(1)[0], ["--deadline", 20], [words["usual"]] * 3 + [words[odd]])
+                for process in processes:
+                    _, err = process.communicate(timeout=60)
+                    self.assertEqual(process.returncode, 1, err)
+                    self.assertIn(f"rank 3 has {odd} and rank 0 {odd.split()[0]} ", err)
+                self.assertLess(time.monotonic() - began, 20)
+
     def test_a_port_in_use_is_one_clear_error(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

@@ -3,9 +3,10 @@
 """Hosts whose trainers share a buffer: rudder serve and train --attach."""
 import json
 import signal
+import time
 import unittest
 
-from program import free_ports, run, run_json, shared_memory
+from program import free_ports, read_until, run, run_json, shared_memory
 from served_hosts import EACH, HOSTS, OPTIONS, ServedHosts
 from virtual_hosts import OneMachine, VirtualHosts, needs_namespaces
 
@@ -90,6 +91,26 @@ class Serve(ServedHosts):
         services = self.start_services(OneMachine(), ports[2], ["--runs", 1])
         self.end(self.start_trainers(OneMachine(), ports[3], []))
         self.end(services)
+
+    def test_a_service_that_stands_still_is_named_by_its_trainers(self):
+        ports = free_ports(2)
+        services = self.start_services(OneMachine(), ports[0], ["--runs", 1, "--deadline", 4])
+        trainers = self.start_trainers(OneMachine(), ports[1], ["--epochs", 10000, "--deadline", 4])
+        for _ in range(EACH):
+            services[1].stderr.readline()
+        read_until(trainers[0], "epoch 0")
+        services[1].send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            ends = self.end(trainers, code=1)
+            self.assertLess(time.monotonic() - began, 15)
+            for _, err in ends[EACH:]:
+                self.assertRegex(err, r"service at .*host1\.sock: no answer within|rank [01]|host0")
+            self.assertTrue(any("host1.sock: no answer within 2.0 s" in err for _, err in ends[EACH:]), ends)
+            self.end(services[:1], code=1)
+        finally:
+            services[1].kill()
+            services[1].communicate()
 
     def test_a_killed_trainer_ends_the_run_and_not_the_service(self):
         ports = free_ports(3)

@@ -158,6 +158,7 @@ TEST_F(HostServiceTest, TheSocketBelongsToItsUserAndADeadOnesIsReplaced) {
   ASSERT_FALSE(third.ok());
   EXPECT_THAT(third.error().message, HasSubstr("is no socket"));
   EXPECT_TRUE(std::filesystem::is_regular_file(socket(0)));
+  EXPECT_FALSE(std::filesystem::exists(socket(0).string() + ".lock"));
 }
 
 TEST_F(HostServiceTest, RefusesWhatDoesNotFitWithTheReason) {
