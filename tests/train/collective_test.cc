@@ -14,17 +14,17 @@
 #include <unistd.h>
 
 #include "rudder/core/rng.h"
+#include "rudder/launch/rank_env.h"
 #include "rudder/transport/rendezvous.h"
 
 #include "train/address.h"
-#include "train/free_port.h"
+#include "train/listener.h"
 
 namespace rudder::train {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing_support::free_port;
 using testing_support::Listener;
 
 const Duration kPatience = from_seconds(20);
@@ -132,7 +132,7 @@ pid_t fork_rank(Rank rank, std::uint16_t port, std::uint64_t expected) {
 
 TEST(Collective, GivesProcessesTheBitsThatThreadsGet) {
   std::uint64_t expected = 0;
-  const std::uint16_t port = free_port();
+  const std::uint16_t port = launch::free_port().value();
   run_threads(2, [&](Collective& collective) {
     const std::uint64_t bits = summed_bits(collective);
     if (collective.rank() == 0) {
@@ -210,7 +210,7 @@ TEST(Collective, GoesOnWaitingWhileThePeersAreThere) {
 }
 
 TEST(TcpRendezvous, CarriesBytesBetweenRanksInBothDirections) {
-  const std::uint16_t port = free_port();
+  const std::uint16_t port = launch::free_port().value();
   const std::string binary("a\0b", 3);
   std::jthread other([&] {
     auto store = make_tcp_rendezvous({.rank = 1, .world = 2, .master_port = port, .host = "h"}, kPatience);
@@ -231,8 +231,8 @@ TEST(TcpRendezvous, CarriesBytesBetweenRanksInBothDirections) {
 }
 
 TEST(TcpRendezvous, NamesTheKeyThatNobodyPut) {
-  auto store =
-      make_tcp_rendezvous({.rank = 0, .world = 2, .master_port = free_port(), .host = "h"}, kPatience);
+  auto store = make_tcp_rendezvous(
+      {.rank = 0, .world = 2, .master_port = launch::free_port().value(), .host = "h"}, kPatience);
   ASSERT_TRUE(store.ok()) << store.error().message;
   const auto got = (*store)->get("address/1", Deadline::in(from_seconds(0.05)));
   ASSERT_FALSE(got.ok());
@@ -253,8 +253,8 @@ TEST(TcpRendezvous, NamesAddressAndPortInUse) {
 }
 
 TEST(TcpRendezvous, NamesTheMasterThatDoesNotAnswer) {
-  auto store = make_tcp_rendezvous({.rank = 1, .world = 2, .master_port = free_port(), .host = "h"},
-                                   from_seconds(0.3));
+  auto store = make_tcp_rendezvous(
+      {.rank = 1, .world = 2, .master_port = launch::free_port().value(), .host = "h"}, from_seconds(0.3));
   ASSERT_FALSE(store.ok());
   EXPECT_THAT(store.error().message, HasSubstr("rank 1 cannot reach rank 0 within 0.3 s: 127.0.0.1:"));
 }

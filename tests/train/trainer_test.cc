@@ -19,8 +19,8 @@
 
 #include "rudder/core/clock.h"
 #include "rudder/core/files.h"
+#include "rudder/launch/rank_env.h"
 
-#include "train/free_port.h"
 #include "train/planted_case.h"
 #include "train/small_run.h"
 
@@ -280,7 +280,7 @@ int exit_code(pid_t child) {
 // The children come first: a process that runs threads or UCX cannot be forked safely.
 TEST(TrainerProcesses, GiveTheBitsThatThreadsGive) {
   const TrainOptions options = small_run(2);
-  const std::uint16_t port = testing_support::free_port();
+  const std::uint16_t port = launch::free_port().value();
   std::vector<std::filesystem::path> outs = {planted().scratch() / "out0", planted().scratch() / "out1"};
   const std::vector<pid_t> children = {fork_rank(options, 0, 2, port, outs[0]),
                                        fork_rank(options, 1, 2, port, outs[1])};
@@ -297,7 +297,7 @@ void expect_blame_after(int signal, const TrainOptions& given, double limit) {
   TrainOptions options = given;
   options.epochs = 100000;
   options.run_directory = planted().scratch() / fmt::format("signal{}", signal);
-  const std::uint16_t port = testing_support::free_port();
+  const std::uint16_t port = launch::free_port().value();
   std::vector<std::filesystem::path> outs;
   std::vector<pid_t> children;
   for (Rank rank = 0; rank < 4; ++rank) {
