@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether an agent, also a hostile one, changes how long epochs take: RUDDER PARTITION [RUNS [EPOCHS]].
 
-Runs the same training without anybody steering, under an agent that is never asked anything hard, and under models that hang, flood,
-fail or answer slowly; in turns, so that what else the machine does meets all alike. Prints median epoch times, and their ratios to
-those without an agent with the 95 % interval of the median's ratio (bootstrap over epochs)."""
+Runs the same training without anybody steering, under a fixed setting, and under models that are slow or do what the tests' hostile
+servers do; in turns, so that what else the machine does meets all alike. Prints median epoch times, and their ratios to those of the
+fixed setting with the 95 % interval of the median's ratio (bootstrap over epochs)."""
 import json
 import os
 import pathlib
@@ -16,7 +16,8 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "cli"))
 os.environ["RUDDER"] = sys.argv[1]
-from steering_test import Server, decides, floods, hangs, reply  # noqa: E402
+from model_server import ModelServer  # noqa: E402
+from steering_test import HOSTILE, decides  # noqa: E402
 
 
 def slow(handler, server):
@@ -24,8 +25,8 @@ def slow(handler, server):
     decides("replace")(handler, None)
 
 
-KINDS = {"nobody": None, "fixed:4": None, "hangs": hangs, "floods": floods, "slow": slow,
-         "fails": lambda handler, _: reply(handler, b"{}", 500)}
+FIXED = "fixed:4"
+KINDS = {"nobody": None, FIXED: None, "slow": slow, **HOSTILE}
 
 
 def epochs(partition, kind, count):
@@ -34,10 +35,10 @@ def epochs(partition, kind, count):
                  "--no-evaluation", "--run", run]
         if kind == "nobody":
             subprocess.run(words, check=True, capture_output=True)
-        elif KINDS[kind] is None:
+        elif kind == FIXED:
             subprocess.run([*words, "--agent", kind, "--steer-window", "4"], check=True, capture_output=True)
         else:
-            with Server(KINDS[kind]) as server:
+            with ModelServer(KINDS[kind]) as server:
                 subprocess.run([*words, "--agent", "llm", "--agent-url", server.url, "--agent-timeout", "2", "--agent-rest", "1",
                                 "--steer-window", "4"], check=True, capture_output=True)
         lines = (pathlib.Path(run) / "metrics.jsonl").read_text().splitlines()
@@ -52,12 +53,12 @@ def main():
     for _ in range(runs):
         for kind in KINDS:
             seconds[kind] += epochs(partition, kind, count)
-    base = seconds["nobody"]
+    base = seconds[FIXED]
     for kind, values in seconds.items():
         ratios = sorted(statistics.median(random.choices(values, k=len(values))) / statistics.median(random.choices(base, k=len(base)))
                         for _ in range(2000))
-        print(f"{kind:10} {statistics.median(values):.4f} s an epoch, {statistics.median(values) / statistics.median(base):.3f} "
-              f"({ratios[50]:.3f} to {ratios[1949]:.3f}) of that without an agent")
+        print(f"{kind:20} {statistics.median(values):.4f} s an epoch, {statistics.median(values) / statistics.median(base):.3f} "
+              f"({ratios[50]:.3f} to {ratios[1949]:.3f}) of that of {FIXED}")
 
 
 if __name__ == "__main__":
