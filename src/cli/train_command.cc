@@ -226,7 +226,9 @@ class Train final : public Command {
   /// What the host's service decides cannot be asked for here.
   Status check_attach() const {
     if (train_.attach.empty()) {
-      return {};
+      return options().origin("attach") == "default"
+                 ? Status()
+                 : Status(Error{Errc::kInvalidArgument, "--attach needs the path of the service's socket"});
     }
     for (const char* key : {"policy", "buffer", "depth", "look-ahead", "score-period", "score-stale-after",
                             "score-alpha", "score-init"}) {

@@ -128,6 +128,8 @@ class Serve(ServedHosts):
     def test_what_does_not_fit_is_said(self):
         _, err = run("serve", self.parts, code=2)
         self.assertIn("--socket", err)
+        _, err = run("train", self.parts, "--attach", "", code=2)
+        self.assertIn("--attach needs the path", err)
         _, err = run("train", self.parts, "--attach", "/x.sock", "--policy", "lru", code=2)
         self.assertIn("--policy is the service's", err)
         _, err = run("serve", self.parts, "--socket", "/" + "x" * 200, code=2)

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -258,12 +259,20 @@ class ModelFile : public Embedded {
  protected:
   void SetUp() override {
     Embedded::SetUp();
+    // The child of a death test begins here anew and dies with its files: it uses those of its parent.
+    if (const char* parents = std::getenv(kFolder)) {
+      path_ = parents;
+      return;
+    }
     auto folder = TemporaryDirectory::create("rudder-gguf");
     ASSERT_TRUE(folder.ok());
     folder_.emplace(std::move(folder).value());
+    path_ = folder_->path();
+    ASSERT_EQ(::setenv(kFolder, path_.c_str(), 1), 0);
   }
+  void TearDown() override { ::unsetenv(kFolder); }
   [[nodiscard]] std::string write(std::string_view bytes) const {
-    const std::filesystem::path file = folder_->path() / "model.gguf";
+    const std::filesystem::path file = path_ / "model.gguf";
     std::ofstream(file, std::ios::binary) << bytes;
     return file;
   }
@@ -275,7 +284,9 @@ class ModelFile : public Embedded {
   }
 
  private:
+  static constexpr const char* kFolder = "RUDDER_TEST_MODEL_FOLDER";
   std::optional<TemporaryDirectory> folder_;
+  std::filesystem::path path_;
 };
 
 TEST_F(ModelFile, ThatIsNoneIsRefusedByName) {

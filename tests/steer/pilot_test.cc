@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "rudder/core/files.h"
+
 #include "steer/live_run.h"
 
 namespace rudder::steer {
@@ -329,8 +331,8 @@ TEST(Pilot, EndsWithoutAnyBatchAndInTheMiddleOfARun) {
 }
 
 TEST(Pilot, NotesEachSettlementAsALineOfJson) {
-  const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "pilot_decisions.jsonl";
-  std::filesystem::remove(path);
+  const TemporaryDirectory folder = TemporaryDirectory::create("rudder-pilot").value();
+  const std::filesystem::path path = folder.path() / "decisions.jsonl";
   const LiveWorld world(23);
   PilotOptions options = pilot_options(world, kWindow);
   options.log = path;
