@@ -170,10 +170,13 @@ class Train final : public Command {
     return who;
   }
 
-  /// The training, with its progress and its epochs on the terminal, to be stopped by signals.
+  /// The training, with its progress and its epochs on the terminal. Signals stop it between steps; before
+  /// the first one they end the process, which may be waiting for ranks that never come.
   Result<train::TrainResult> train_and_show(const train::RankInfo& who) {
-    std::signal(SIGTERM, request_stop);
-    std::signal(SIGINT, request_stop);
+    train_.on_begin = [] {
+      std::signal(SIGTERM, request_stop);
+      std::signal(SIGINT, request_stop);
+    };
     report::Progress progress("train");
     train_.on_step = [&](std::uint64_t done, std::uint64_t total, double loss) {
       progress.update(static_cast<double>(done) / static_cast<double>(total),

@@ -95,6 +95,9 @@ class RankRun {
                                  .structure = *structure_,
                                  .steering = steering_.get(),
                                  .stop = setting_.stop});
+    if (options_.on_begin) {
+      options_.on_begin();
+    }
     while (!progress_->done() && !stepper_->stopped()) {
       RUDDER_TRY(train_epoch());
     }

@@ -12,7 +12,8 @@ import threading
 import time
 import unittest
 
-from program import RUDDER, SECRET, SMALL, Base, clean_environment, free_ports, run, run_json, shared_memory, start, wait_for_file
+from program import (RUDDER, SECRET, SMALL, Base, clean_environment, free_ports, read_until, run, run_json, shared_memory, start,
+                     wait_for_file)
 
 
 class Faults(Base):
@@ -126,6 +127,17 @@ class Faults(Base):
                     self.assertEqual(process.returncode, 128 + sent, err)
                     self.assertIn(f"stopped by signal {sent:d}", err)
                 self.assertEqual(list(folder.iterdir()), [])
+
+    def test_a_signal_ends_a_rank_whose_others_never_come(self):
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            waiting = start("train", self.parts, "--metrics", 0, "--checkpoint", self.work / "never", environment={
+                "RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_ports(1)[0])})
+            read_until(waiting, "metrics at")
+            time.sleep(random.uniform(0, 1))
+            waiting.send_signal(sent)
+            _, err = waiting.communicate(timeout=20)  # far below the deadline for the others
+            self.assertEqual(waiting.returncode, 128 + sent, err)
+            self.assertIn(f"rudder: stopped by signal {sent:d}", err)
 
     def test_interrupted_and_killed_runs_resume_bit_for_bit(self):
         words = ["train", self.parts, "--epochs", 40, "--batch", 16, "--hidden", 32]

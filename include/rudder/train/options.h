@@ -98,6 +98,9 @@ struct TrainOptions {
   /// Hears of each finished step on rank 0, on the training thread: steps done and steps of the run, the
   /// global loss. May be empty.
   std::function<void(std::uint64_t, std::uint64_t, double)> on_step = nullptr;
+  /// Called in each rank's thread when all ranks have met and the first step comes next: from here on a stop
+  /// that is asked for is seen within a step.
+  std::function<void()> on_begin = nullptr;
   bool resume = false;  ///< go on from the newest checkpoint; from the start when there is none
 
   /// 0: nothing is evaluated before the end.
