@@ -6,12 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "rudder/core/clock.h"
+#include "rudder/core/log.h"
 #include "rudder/llm/endpoint.h"
 #include "rudder/llm/retry.h"
 
 namespace rudder::cli {
 namespace {
 
+constexpr Duration kAnswersSoon = std::chrono::seconds(3);
 constexpr Duration kLoadTime = std::chrono::minutes(5);
 
 }  // namespace
@@ -39,8 +42,14 @@ Status wake(llm::Model& model) {
   llm::ChatRequest request;
   request.messages = {{"user", "Hello"}};
   request.max_tokens = 1;
-  request.timeout = kLoadTime;
-  const auto reply = model.complete(request);
+  request.timeout = kAnswersSoon;
+  auto reply = model.complete(request);
+  if (!reply.ok()) {
+    log_warning(fmt::format("model {} is waited for, for at most {:.0f} s: {}", model.name(),
+                            to_seconds(kLoadTime), reply.error().message));
+    request.timeout = kLoadTime;
+    reply = model.complete(request);
+  }
   return reply.ok() ? Status() : Status(reply.error().in(fmt::format("model {}", model.name())));
 }
 

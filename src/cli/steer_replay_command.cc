@@ -120,7 +120,7 @@ class SteerReplay final : public Command {
                  name_of_action(logged.applied), std::to_string(logged.staleness),
                  logged.decision ? fmt::format("{:.1f}", 1e3 * logged.decision->seconds) : "-",
                  cost(&DecisionCosts::applied), cost(&DecisionCosts::best), cost(&DecisionCosts::fallback),
-                 logged.decision ? one_line(logged.decision->reason, kReasonColumns) : ""});
+                 one_line(logged.decision ? logged.decision->reason : logged.why, kReasonColumns)});
     }
     return table.text();
   }
@@ -200,6 +200,9 @@ class SteerReplay final : public Command {
       row["seconds"] = logged.decision->seconds;
       row["confidence"] = logged.decision->confidence;
       row["reason"] = logged.decision->reason;
+    }
+    if (!logged.why.empty()) {
+      row["why"] = logged.why;
     }
     if (costs) {
       row["cost"] = costs->applied;

@@ -7,12 +7,12 @@
 
 namespace rudder::metrics {
 
-Result<JsonLines> JsonLines::open(const std::filesystem::path& path) {
+Result<JsonLines> JsonLines::open(const std::filesystem::path& path, bool append) {
   JsonLines lines;
   lines.path_ = path;
-  lines.file_.open(path, std::ios::app | std::ios::binary);
+  lines.file_.open(path, (append ? std::ios::app : std::ios::trunc) | std::ios::out | std::ios::binary);
   if (!lines.file_) {
-    return Error{Errc::kIo, fmt::format("{}: cannot open for appending", path.string())};
+    return Error{Errc::kIo, fmt::format("{}: cannot open for writing", path.string())};
   }
   return lines;
 }

@@ -14,6 +14,11 @@
 #include "steer/held_action.h"
 
 namespace rudder::steer {
+namespace {
+
+constexpr std::size_t kMostOfAText = 400;  // bytes of a reason or a failure that are kept
+
+}  // namespace
 class Controller::Impl {
  public:
   Impl(const ActionSet& actions, Memory* memory, const ControllerOptions& options)
@@ -42,7 +47,8 @@ class Controller::Impl {
     held_.window_ended();
     log_.window_ended(window_, experience_of(labelled));
     if (question_ && window_.sequence - question_->sequence > options_.guard.stale_after) {
-      fail(now);  // an answer would be dropped anyhow
+      // An answer would be dropped anyhow.
+      fail(fmt::format("none within {} windows", options_.guard.stale_after), now);
     }
     due_ = trigger_.fires(window_, now) || due_;
     const bool asks = due_ && !question_ && !take_from_cache() && ask(now);
@@ -54,7 +60,7 @@ class Controller::Impl {
     if (decision.ok()) {
       take_answer(*decision);
     } else if (question_) {
-      fail(now);
+      fail(decision.error().message, now);
     }
     bring_totals_up();
   }
@@ -66,8 +72,10 @@ class Controller::Impl {
       settle_answer(record, now);
     } else if (std::exchange(failed_, false)) {
       record.verdict = Verdict::kNoAnswer;
+      record.why = failure_;
     } else if (due_ && !question_ && breaker_.state() != Breaker::State::kClosed) {
       record.verdict = Verdict::kBreakerOpen;
+      record.why = failure_;
     } else {
       record.verdict = question_ ? Verdict::kPending : Verdict::kNoTrigger;
     }
@@ -128,7 +136,8 @@ class Controller::Impl {
   }
 
   /// The question that is out gets no answer.
-  void fail(TimePoint now) {
+  void fail(std::string_view why, TimePoint now) {
+    failure_ = one_line(why, kMostOfAText);
     breaker_.failed(now);
     log_.settled(question_->sequence, nullptr, false);
     question_.reset();
@@ -202,11 +211,10 @@ class Controller::Impl {
 
   /// What cannot be made sense of is not remembered as a decision.
   void remember(const Decision& decision, Verdict verdict) {
-    constexpr std::size_t kMaxReason = 400;
     const bool sound = decision.action < actions_.actions.size() && std::isfinite(decision.confidence) &&
                        std::isfinite(decision.seconds);
     Decision kept = decision;
-    kept.reason = one_line(decision.reason, kMaxReason);
+    kept.reason = one_line(decision.reason, kMostOfAText);
     log_.settled(decision.sequence, sound ? &kept : nullptr, sound && is_let_through(verdict));
   }
 
@@ -289,6 +297,7 @@ class Controller::Impl {
   std::optional<Question> question_;  ///< that is out
   std::optional<Answer> answer_;      ///< not settled
   bool failed_ = false;               ///< a question got no answer since the last settlement
+  std::string failure_;               ///< why the last one that got none did not
 };
 
 Controller::Controller(const ActionSet& actions, Memory* memory, const ControllerOptions& options)

@@ -151,6 +151,9 @@ Result<LoggedDecision> read_logged(std::string_view line, const ActionSet& actio
   RUDDER_ASSIGN(logged.verdict, verdict_of(field(json, "verdict")));
   RUDDER_ASSIGN(logged.from_cache, flag_of(json, "from_cache", false));
   RUDDER_ASSIGN(logged.staleness, count_of(json, "staleness"));
+  if (const Value& why = field(json, "why"); why.is_string()) {
+    logged.why = one_line(why.get<std::string>(), kMostLoggedReason);
+  }
   if (const Value& decision = field(json, "decision"); !decision.is_null()) {
     RUDDER_ASSIGN(logged.decision, decision_of(decision, actions));
   }

@@ -37,6 +37,9 @@ std::string json_of(const DecisionRecord& record, const ActionSet& actions) {
                       {"applied", name_of(record.applied, actions)},
                       {"staleness", record.staleness},
                       {"from_cache", record.from_cache}};
+  if (!record.why.empty()) {
+    json["why"] = record.why;
+  }
   if (record.decision) {
     json["decision"] = json_of(*record.decision, actions);
   }

@@ -7,14 +7,17 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "rudder/core/check.h"
 #include "rudder/core/log.h"
 #include "rudder/core/machine.h"
+#include "rudder/core/text.h"
 #include "rudder/metrics/json_lines.h"
 
 #include "steer/decider_desk.h"
@@ -27,6 +30,7 @@
 namespace rudder::steer {
 namespace {
 
+constexpr std::size_t kMostOfAFailure = 400;                // bytes of a message
 constexpr Duration kIdle = std::chrono::milliseconds(200);  // between looks that nobody called for
 
 std::string text_of(const cache::Counts& counts) {
@@ -59,7 +63,7 @@ Status check_options(const PilotOptions& options, const PilotCrew& crew) {
                : Status(Error{Errc::kInvalidArgument,
                               fmt::format("pilot: {} {} is not within {}..{}", name, value, low, high)});
   };
-  RUDDER_TRY(within("window", options.window, 1, 1U << 20));
+  RUDDER_TRY(within("window", options.window, 1, kMostWindow));
   RUDDER_TRY(within("horizon", options.horizon, 1, 64));
   RUDDER_TRY(within("backlog", options.backlog, 2, 4096));
   RUDDER_TRY(within("owners", options.owners.size(), 2, std::size_t{1} << 20));
@@ -213,7 +217,20 @@ class Pilot::Impl {
   void take_answers() {
     while (const auto answer = desk_.take_answer()) {
       answered_ = answer->ok() ? (*answer)->sequence : asked_;
+      if (!answer->ok()) {
+        tell_failure(answer->error().message);
+      }
       controller_->answered(*answer, steady_clock().now());
+    }
+  }
+
+  /// Each failure once, of the first few: a model that is not there fails at every window.
+  void tell_failure(const std::string& why) {
+    constexpr std::size_t kMostTold = 3;
+    if (told_.size() < kMostTold && std::find(told_.begin(), told_.end(), why) == told_.end()) {
+      log_warning(fmt::format("steering of rank {}: no answer: {}; the fallback holds meanwhile",
+                              options_.rank, one_line(why, kMostOfAFailure)));
+      told_.push_back(why);
     }
   }
 
@@ -279,6 +296,7 @@ class Pilot::Impl {
   std::optional<std::uint64_t> answered_;  ///< the window that the last answer was on
   std::uint64_t unobserved_ = 0;           ///< windows
   PilotTotals totals_;
+  std::vector<std::string> told_;  ///< failures
   const TimePoint begin_;
 
   std::atomic<bool> stopping_{false}, finishing_{false};
@@ -293,7 +311,7 @@ Result<std::unique_ptr<Pilot>> Pilot::create(PilotOptions options, PilotCrew cre
   RUDDER_TRY(check_options(options, crew));
   std::optional<metrics::JsonLines> log;
   if (!options.log.empty()) {
-    RUDDER_ASSIGN(log, metrics::JsonLines::open(options.log));
+    RUDDER_ASSIGN(log, metrics::JsonLines::open(options.log, options.append_log));
   }
   return std::unique_ptr<Pilot>(
       new Pilot(std::make_unique<Impl>(std::move(options), std::move(crew), std::move(log))));

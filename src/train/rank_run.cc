@@ -133,7 +133,8 @@ class RankRun {
     RUDDER_TRY(progress_->open());
     if (!options_.run_directory.empty() && who_.rank == 0) {
       RUDDER_TRY(make_directories(options_.run_directory));
-      RUDDER_ASSIGN(metrics_, metrics::JsonLines::open(options_.run_directory / "metrics.jsonl"));
+      RUDDER_ASSIGN(metrics_,
+                    metrics::JsonLines::open(options_.run_directory / "metrics.jsonl", options_.resume));
     }
     return {};
   }

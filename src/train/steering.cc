@@ -185,6 +185,7 @@ Result<std::unique_ptr<Steering>> Steering::create(const TrainOptions& options, 
   if (!options.run_directory.empty()) {
     RUDDER_TRY(make_directories(options.run_directory));
     pilot.log = options.run_directory / name_of_log(rank);
+    pilot.append_log = options.resume;
   }
   pilot.figures = options.figures;
   pilot.rank = std::to_string(rank);

@@ -9,7 +9,7 @@ import time
 import unittest
 
 from model_server import ModelServer, chat, reply
-from program import Base, run, run_json, start
+from program import Base, free_ports, run, run_json, start
 
 VERDICTS = {"applied", "unchanged", "no_trigger", "pending", "stale", "unknown_action", "cooling_down", "low_confidence",
             "negative_benefit", "breaker_open", "no_answer", "invalid_reply"}
@@ -229,6 +229,26 @@ class Models(Case):
                 self.assertEqual(steering["valid_replies"], 0)
                 self.assertEqual(steering["applied"], 0)
                 self.assertNotIn("applied", {line["verdict"] for line in lines_of(run_folder / "decisions.jsonl")})
+
+    def test_a_model_that_is_not_there_is_named(self):
+        port = free_ports(1)[0]
+        run_folder = self.work / "nobody"
+        for _ in range(2):  # the second run's log replaces the first one's
+            _, err = run("train", self.parts, *self.SHORT, "--transport", "loopback", *self.SCORE, "--agent", "llm", "--agent-url",
+                         f"http://127.0.0.1:{port}/v1", "--steer-mode", "sync", "--run", run_folder)
+            for rank in range(4):
+                self.assertEqual(err.count(f"steering of rank {rank}: no answer: "), 1, err)
+            self.assertIn(f"127.0.0.1 port {port}: Connection refused", err)
+            self.assertEqual(len(lines_of(run_folder / "metrics.jsonl")), 6)
+            lines = lines_of(run_folder / "decisions.jsonl")
+            self.assertEqual(len({line["sequence"] for line in lines}), len(lines))
+            failed = [line for line in lines if line["verdict"] in ("no_answer", "breaker_open")]
+            self.assertGreater(len(failed), 0)
+            for line in failed:
+                self.assertIn("Connection refused", line["why"])
+        out, _ = run("steer", "replay", run_folder / "decisions.jsonl", "--json")
+        self.assertEqual([row["why"] for row in json.loads(out)["rows"] if row["verdict"] == "no_answer"],
+                         [line["why"] for line in lines if line["verdict"] == "no_answer"])
 
     def test_a_slow_or_always_wrong_model_does_no_harm(self):
         base = self.train("--policy", "none")

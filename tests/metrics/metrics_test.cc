@@ -13,16 +13,18 @@ TEST(JsonLines, KeepsFinishedLinesAcrossOpenings) {
   ASSERT_TRUE(directory.ok());
   const auto path = directory->path() / "metrics.jsonl";
   {
-    auto lines = JsonLines::open(path);
+    auto lines = JsonLines::open(path, true);
     ASSERT_TRUE(lines.ok());
     ASSERT_TRUE(lines->write("{\"a\":1}").ok());
     EXPECT_EQ(read_text(path).value(), "{\"a\":1}\n");  // readable before the file is closed
   }
-  auto lines = JsonLines::open(path);
+  auto lines = JsonLines::open(path, true);
   ASSERT_TRUE(lines.ok());
   ASSERT_TRUE(lines->write("{}").ok());
   EXPECT_EQ(read_text(path).value(), "{\"a\":1}\n{}\n");
-  EXPECT_FALSE(JsonLines::open(directory->path() / "absent" / "file").ok());
+  ASSERT_TRUE(JsonLines::open(path, false)->write("{\"b\":2}").ok());
+  EXPECT_EQ(read_text(path).value(), "{\"b\":2}\n");
+  EXPECT_FALSE(JsonLines::open(directory->path() / "absent" / "file", true).ok());
 }
 
 TEST(StepTimes, AddUp) {

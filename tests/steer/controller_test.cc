@@ -77,9 +77,12 @@ TEST(Controller, GivesAQuestionUpAndDropsItsAnswerAsStale) {
   }
   EXPECT_EQ(run.settle().verdict, Verdict::kPending);
   EXPECT_TRUE(run.window());  // three windows late: asks about this one instead
-  EXPECT_EQ(run.settle().verdict, Verdict::kNoAnswer);
+  const DecisionRecord given_up = run.settle();
+  EXPECT_EQ(given_up.verdict, Verdict::kNoAnswer);
+  EXPECT_EQ(given_up.why, "none within 2 windows");
   run.answer(1, 0);
   const DecisionRecord record = run.settle();
+  EXPECT_EQ(record.why, "");
   EXPECT_EQ(record.verdict, Verdict::kStale);
   EXPECT_EQ(record.staleness, 3U);
   EXPECT_EQ(run.controller.action(), 0U);
@@ -190,6 +193,7 @@ TEST(Controller, TakesAnErrorForNoAnswer) {
     run.fail();
     const DecisionRecord record = run.settle();
     EXPECT_EQ(record.verdict, Verdict::kNoAnswer);
+    EXPECT_FALSE(record.why.empty());
     EXPECT_EQ(record.applied, i < 2 ? 1U : 0U);  // stays, until the breaker opens
   }
   run.fail();  // nobody was asked: nothing happens

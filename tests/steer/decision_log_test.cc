@@ -55,6 +55,7 @@ TEST_F(DecisionLog, ReadsWhatTheControllerWrites) {
     record.applied = rng.below(2);
     record.staleness = rng.below(5);
     record.from_cache = rng.below(2) == 0;
+    record.why = rng.below(2) == 0 ? "" : "nobody at \"there\"";
     if (rng.below(3) > 0) {
       record.decision = Decision{.sequence = record.sequence - rng.below(1 + std::min<std::uint64_t>(3, i)),
                                  .action = rng.below(2),
@@ -80,6 +81,7 @@ TEST_F(DecisionLog, ReadsWhatTheControllerWrites) {
     EXPECT_EQ(logged.applied, records[i].applied);
     EXPECT_EQ(logged.staleness, records[i].staleness);
     EXPECT_EQ(logged.from_cache, records[i].from_cache);
+    EXPECT_EQ(logged.why, records[i].why);
     ASSERT_EQ(logged.decision.has_value(), records[i].decision.has_value());
     if (logged.decision) {
       Decision expected = *records[i].decision;

@@ -13,8 +13,8 @@ namespace rudder::metrics {
 
 class JsonLines {
  public:
-  /// Appends to `path` (created when absent).
-  [[nodiscard]] static Result<JsonLines> open(const std::filesystem::path& path);
+  /// Begins `path` anew, or goes on behind what it holds (created when absent).
+  [[nodiscard]] static Result<JsonLines> open(const std::filesystem::path& path, bool append);
   /// `object` is one serialised JSON object without line breaks.
   [[nodiscard]] Status write(std::string_view object);
 

@@ -41,8 +41,10 @@ struct DecisionRecord {
   bool from_cache = false;
   std::size_t applied = 0;      ///< the action that holds next
   std::uint64_t staleness = 0;  ///< windows between the one decided on and this one
+  std::string why = {};         ///< there is no answer (kNoAnswer, kBreakerOpen): the last failure
 };
-/// {"sequence", "verdict", "applied": name, "staleness", "from_cache", and of a decision "decision":
+/// {"sequence", "verdict", "applied": name, "staleness", "from_cache", "why" where there is a failure, and of
+/// a decision "decision":
 /// {"sequence", "action": name (null when it isn't in the set), "confidence", "reason", "expected": {"hits",
 /// "traffic": increase, decrease or stagnant} or null, "seconds", "from_model", "valid_reply"}}. One line of
 /// valid UTF-8, whatever the reason holds.

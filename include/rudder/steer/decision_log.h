@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct LoggedDecision {
   std::optional<Decision> decision = std::nullopt;
   bool from_cache = false;
   std::uint64_t staleness = 0;
+  std::string why = {};  ///< there was no answer
 };
 
 /// All lines of a log. A last line without its end was being written when the run broke off and does not

@@ -69,7 +69,8 @@ struct PilotOptions {
   std::size_t backlog = 8;  ///< windows that may wait for the steering thread, at least 2
   std::size_t backlog_bytes = std::size_t{256} << 20;  ///< of batches that do
   bool idle_priority = true;             ///< steer on what all others leave idle; never when synchronous
-  std::filesystem::path log = {};        ///< decisions.jsonl, appended to; empty: none
+  std::filesystem::path log = {};        ///< decisions.jsonl; empty: none
+  bool append_log = false;               ///< else it begins anew
   metrics::Registry* figures = nullptr;  ///< outlives the pilot; null: none
   std::string rank = "0";                ///< label of the figures
   /// Hears of each settlement, on the steering thread, once it may hold. May be empty.

@@ -16,6 +16,8 @@
 
 namespace rudder::steer {
 
+/// Batches of a window. Every batch of the windows that wait for their replay is kept, in some KB.
+inline constexpr std::uint32_t kMostWindow = 4096;
 inline constexpr std::size_t kMaxOwners = 64;  ///< owners beyond are counted with the last
 
 /// What one owner did in a window.
