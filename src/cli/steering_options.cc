@@ -90,7 +90,8 @@ void add_steering_options(OptionTable& table, train::SteeringOptions& options) {
              "Steers each rank's buffer while it trains: " + deciders() + "; default: nobody does");
   table.choice("actions", options.actions, {"replace", "knobs"},
                "What the agent chooses among: replace rows or not (policy score), or settings of knobs");
-  table.integer<std::uint32_t>("steer-window", options.window, 1, steer::kMostWindow, "Batches between two decisions");
+  table.integer<std::uint32_t>("steer-window", options.window, 1, steer::kMostWindow,
+                               "Batches between two decisions");
   table.choice("steer-mode", options.mode, {"async", "sync"},
                "async: decisions apply when they come; sync: the buffer waits for them");
   table.choice("steer-priority", options.priority, {"idle", "usual"},

@@ -17,7 +17,8 @@ WorldOptions::WorldOptions() {
 
 void WorldOptions::add_to(OptionTable& table) {
   table.text("buffer", "SIZES", buffers_, "Buffer sizes separated by commas: fractions of the halo or rows");
-  table.integer<std::uint32_t>("window", world_.window, 1, steer::kMostWindow, "Batches between two decisions");
+  table.integer<std::uint32_t>("window", world_.window, 1, steer::kMostWindow,
+                               "Batches between two decisions");
   add_link_option(table, link_, link_rate_, "Rate of each host's link");
   table.real("compute", world_.conditions.compute_seconds, 0, 3600, "Seconds of compute a step");
   table.real("round-trip", world_.conditions.round_trip_seconds, 0, 60,
