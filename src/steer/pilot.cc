@@ -271,6 +271,7 @@ class Pilot::Impl {
     totals_.resumed = windows_.begun() > 0 ? windows_.begun() - 1 : 0;
     totals_.changes = planner.changes;
     totals_.overtaken = planner.overtaken;
+    totals_.late = planner.late;
     totals_.waits = planner.waits;
     totals_.overdue = planner.overdue;
     totals_.wait_seconds = planner.wait_seconds;

@@ -178,8 +178,8 @@ void PlannerSide::choose(StepId step) {
   } else {
     action_ = static_cast<std::size_t>(published % kMaxActions);
     const std::uint64_t publishings = publishings_.load(std::memory_order_relaxed);
-    overtaken_.fetch_add(publishings - seen_publishings_ - 1, std::memory_order_relaxed);
-    seen_publishings_ = publishings;
+    const std::uint64_t seen = seen_publishings_.exchange(publishings, std::memory_order_relaxed);
+    overtaken_.fetch_add(publishings - seen - 1, std::memory_order_relaxed);
     taken_ = settlement;
   }
   if (action_ != before || actions_.actions[action_].setting.replace) {
@@ -210,6 +210,8 @@ void PlannerSide::wait_for_settlement(std::uint64_t sequence) {
 PlannerTotals PlannerSide::totals() const noexcept {
   return {.changes = changes_.load(std::memory_order_relaxed),
           .overtaken = overtaken_.load(std::memory_order_relaxed),
+          .late = publishings_.load(std::memory_order_relaxed) -
+                  seen_publishings_.load(std::memory_order_relaxed),
           .waits = waits_.load(std::memory_order_relaxed),
           .overdue = overdue_.load(std::memory_order_relaxed),
           .wait_seconds = wait_seconds_.load(std::memory_order_relaxed)};

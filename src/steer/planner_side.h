@@ -50,7 +50,7 @@ struct PlannerNote {
 
 /// Figures of the planner's side.
 struct PlannerTotals {
-  std::uint64_t changes = 0, overtaken = 0, waits = 0, overdue = 0;
+  std::uint64_t changes = 0, overtaken = 0, late = 0, waits = 0, overdue = 0;
   double wait_seconds = 0;
 };
 
@@ -106,12 +106,11 @@ class PlannerSide {
   SlotId capacity_ = 0;
   std::size_t action_;
   cache::Steer held_;
-  std::uint64_t seen_publishings_ = 0;
   std::uint64_t taken_ = 0;  ///< sequence + 1 of the settlement that holds
   cache::Counts fill_;
   bool lost_ = false;  ///< the steering thread has lost sight of the buffer
   // Figures that others read: relaxed.
-  std::atomic<std::uint64_t> changes_{0}, overtaken_{0}, waits_{0}, overdue_{0};
+  std::atomic<std::uint64_t> changes_{0}, overtaken_{0}, seen_publishings_{0}, waits_{0}, overdue_{0};
   std::atomic<double> wait_seconds_{0};
 
   std::mutex mutex_;  ///< of synchronous waits

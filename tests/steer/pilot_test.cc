@@ -88,6 +88,21 @@ TEST(Pilot, ChangesSettingsAtBordersOnly) {
   EXPECT_EQ(run.answers.size(), world.scene.batches.size());
 }
 
+/// Whatever is decided comes after the last border when all is planned before anything is trained on.
+TEST(Pilot, CountsWhatWasSettledTooLateToHold) {
+  const LiveWorld world(4);
+  const Steered steered = make_pilot(pilot_options(world, kWindow), replace_actions(),
+                                     [](const Window& window) { return decision_on(window, 1); });
+  LiveRun run(world, *steered.pilot);
+  run_to_end(run, steered, run.steps(), true);
+  steered.pilot->finish(kPatience);
+  const PilotTotals& totals = steered.pilot->totals();
+  EXPECT_GT(totals.controller.applied, 0U);
+  EXPECT_EQ(totals.late, totals.windows);
+  EXPECT_EQ(totals.overtaken, 0U);
+  EXPECT_EQ(totals.changes, 0U);
+}
+
 TEST(Pilot, SaysWhatWindowsWereAndWhatEachActionWouldHaveCost) {
   const LiveWorld world(5);
   const Steered steered = make_pilot(pilot_options(world, kWindow), replace_actions(), random_choice(5, 2));
@@ -137,6 +152,8 @@ TEST(Pilot, ASynchronousPlannerWaitsForTheDecisionOnTheWindowBefore) {
   }
   planner.join();
   steered.pilot->finish(kPatience);
+  EXPECT_EQ(steered.pilot->totals().overtaken, 0U);
+  EXPECT_EQ(steered.pilot->totals().late, 1U);  // on the last window
   for (const LiveRun::Answer& answer : run.answers) {
     const std::uint64_t window = answer.step / kWindow;
     const bool border = answer.step % kWindow == 0;

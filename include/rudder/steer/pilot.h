@@ -95,6 +95,7 @@ struct PilotTotals {
   std::string first_mismatch = {};
   std::uint64_t changes = 0;    ///< of the live setting; replacements count
   std::uint64_t overtaken = 0;  ///< settled actions that a newer one replaced before they held
+  std::uint64_t late = 0;       ///< settled when the planner had no border left: they never held
   std::uint64_t waits = 0;      ///< of the planner, when synchronous
   std::uint64_t overdue = 0;    ///< of those, in vain
   double wait_seconds = 0;

@@ -144,6 +144,7 @@ struct SteeringResult {
   std::uint64_t mismatches = 0;  ///< of those: not equal
   std::uint64_t changes = 0;     ///< of live settings, replacements included
   std::uint64_t overtaken = 0;   ///< settled and replaced by something newer before it held
+  std::uint64_t late = 0;        ///< settled when the run had no border left
   std::uint64_t decisions = 0, applied = 0, rejected = 0;
   std::uint64_t model_calls = 0, valid_replies = 0;
   std::uint64_t no_answers = 0;  ///< windows

@@ -43,6 +43,7 @@ void for_each_steering_field(Steering& steering, Visit visit) {
   visit("mismatches", steering.mismatches);
   visit("changes", steering.changes);
   visit("overtaken", steering.overtaken);
+  visit("late", steering.late);
   visit("decisions", steering.decisions);
   visit("applied", steering.applied);
   visit("rejected", steering.rejected);
