@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "rudder/cache/trace.h"
-#include "rudder/metrics/quantile.h"
 #include "rudder/sim/experiences.h"
 #include "rudder/steer/classifier.h"
 
@@ -197,8 +196,8 @@ class Comparison {
     row.buffer = options_.buffers[buffer].text;
     row.method = methods_[method].spec;
     row.seeds = seeds.size();
-    std::vector<double> hits, moved, seconds, latencies;
-    std::uint64_t valid = 0;
+    std::vector<double> hits, moved, seconds;
+    std::vector<const steer::ControllerTotals*> totals;
     for (const RunsOfSeed& seed : seeds) {
       RankRun sum;
       for (const std::vector<RankRun>& rank : seed[buffer]) {
@@ -208,13 +207,7 @@ class Comparison {
         sum.requests += run.requests;
         sum.hits += run.hits;
         sum.fetched += run.fetched;
-        row.windows += run.totals.windows;
-        row.decisions += run.totals.decisions;
-        row.applied += run.totals.applied;
-        row.dropped += run.totals.dropped;
-        row.model_calls += run.totals.model_calls;
-        valid += run.totals.valid_replies;
-        latencies.insert(latencies.end(), run.totals.latencies.begin(), run.totals.latencies.end());
+        totals.push_back(&run.totals);
       }
       const double epochs = static_cast<double>(sum.steps) / steps_per_epoch;
       hits.push_back(100 * static_cast<double>(sum.hits) /
@@ -225,13 +218,7 @@ class Comparison {
     row.hits_percent = estimate(hits);
     row.moved_rows = estimate(moved);
     row.epoch_seconds = estimate(seconds);
-    if (row.model_calls > 0) {
-      row.valid_rate = static_cast<double>(valid) / static_cast<double>(row.model_calls);
-    }
-    if (!latencies.empty()) {
-      row.latency_p50 = metrics::quantile(latencies, 0.5);
-      row.latency_p95 = metrics::quantile(latencies, 0.95);
-    }
+    static_cast<Deciding&>(row) = deciding(totals);
     return row;
   }
 

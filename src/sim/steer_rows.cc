@@ -3,40 +3,13 @@
 
 #include <algorithm>
 
-#include "rudder/metrics/quantile.h"
 #include "rudder/sim/estimate.h"
 
 namespace rudder::sim {
 namespace {
 
-/// Of part / whole, when there is a whole.
-std::optional<double> share_of(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? std::nullopt : std::optional(static_cast<double>(part) / static_cast<double>(whole));
-}
-
-void add_totals(const std::vector<SteeredRun>& runs, EvalRow& row) {
-  std::uint64_t valid = 0, predictions = 0, right = 0;
-  std::vector<double> latencies;
-  for (const SteeredRun& run : runs) {
-    row.decisions += run.totals.decisions;
-    row.applied += run.totals.applied;
-    row.model_calls += run.totals.model_calls;
-    row.dropped += run.totals.dropped;
-    valid += run.totals.valid_replies;
-    predictions += run.totals.predictions;
-    right += run.totals.right_directions;
-    latencies.insert(latencies.end(), run.totals.latencies.begin(), run.totals.latencies.end());
-  }
-  row.valid_rate = share_of(valid, row.model_calls);
-  row.first_try_direction = share_of(right, predictions);
-  if (!latencies.empty()) {
-    row.latency_p50 = metrics::quantile(latencies, 0.5);
-    row.latency_p95 = metrics::quantile(latencies, 0.95);
-  }
-}
-
 /// Decisions that came, and those of them that were the best by their own window's labels.
-void add_choices(const std::vector<SteeredRun>& runs, EvalRow& row) {
+std::optional<double> best_choices(const std::vector<SteeredRun>& runs) {
   std::uint64_t choices = 0, best = 0;
   for (const SteeredRun& run : runs) {
     for (const steer::DecisionRecord& record : run.records) {
@@ -52,7 +25,8 @@ void add_choices(const std::vector<SteeredRun>& runs, EvalRow& row) {
       }
     }
   }
-  row.best_choices = share_of(best, choices);
+  return choices == 0 ? std::nullopt
+                      : std::optional(static_cast<double>(best) / static_cast<double>(choices));
 }
 
 }  // namespace
@@ -95,8 +69,12 @@ EvalRow make_row(const std::vector<SeedRuns>& seeds, std::size_t number) {
   row.regret_best_fixed_interval = estimate(over_fixed).half_width;
   row.regret_oracle = estimate(over_oracle).mean;
   row.regret_oracle_interval = estimate(over_oracle).half_width;
-  add_totals(row.runs, row);
-  add_choices(row.runs, row);
+  std::vector<const steer::ControllerTotals*> totals;
+  for (const SteeredRun& run : row.runs) {
+    totals.push_back(&run.totals);
+  }
+  static_cast<Deciding&>(row) = deciding(totals);
+  row.best_choices = best_choices(row.runs);
   return row;
 }
 

@@ -14,6 +14,7 @@
 
 #include "rudder/cache/buffer_size.h"
 #include "rudder/core/result.h"
+#include "rudder/sim/deciding.h"
 #include "rudder/sim/estimate.h"
 #include "rudder/sim/steer_eval.h"
 #include "rudder/sim/trace_scenario.h"
@@ -47,15 +48,12 @@ struct CompareOptions {
 
 /// A method on a graph with a buffer. Means over seeds, with an interval where there are two; over all ranks
 /// of a run rows are summed, and its time is that of the rank that takes longest.
-struct CompareRow {
+struct CompareRow : Deciding {
   std::string graph, buffer, method;
   std::uint64_t seeds = 0;
   Estimate hits_percent;   ///< of the requested remote rows, all hops
   Estimate moved_rows;     ///< over the network in an epoch, the initial fill included
   Estimate epoch_seconds;  ///< simulated: mean time of a step times steps of an epoch
-  std::uint64_t windows = 0, decisions = 0, applied = 0, dropped = 0, model_calls = 0;
-  std::optional<double> valid_rate;                ///< of a model's replies
-  std::optional<double> latency_p50, latency_p95;  ///< seconds of a decision, measured
 };
 
 /// Rows by graph, then buffer, then method. `progress` (may be empty) hears the share done and of what, from

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rudder/core/result.h"
+#include "rudder/sim/deciding.h"
 #include "rudder/sim/scenario.h"
 #include "rudder/steer/controller.h"
 #include "rudder/steer/decider.h"
@@ -71,7 +72,7 @@ struct RegretParts {
 
 /// One row of `rudder steer eval`. Over seeds: means, and half the width of the 95 % interval of the mean
 /// (Student's t).
-struct EvalRow {
+struct EvalRow : Deciding {
   std::string scenario, decider;
   bool guarded = true;
   std::uint64_t seeds = 0;
@@ -83,11 +84,7 @@ struct EvalRow {
   RegretParts parts;  ///< of regret_oracle, as shares of the oracle's cost
   /// Share of decisions, dropped ones too, for which no other action would have cost less.
   std::optional<double> best_choices;
-  std::optional<double> valid_rate;           ///< of a model's replies
-  std::optional<double> first_try_direction;  ///< valid at first try and the direction foreseen came true
-  std::uint64_t decisions = 0, applied = 0, model_calls = 0, dropped = 0;
-  std::optional<double> latency_p50, latency_p95;  ///< seconds of a decision, measured
-  std::vector<SteeredRun> runs;                    ///< one a seed
+  std::vector<SteeredRun> runs;  ///< one a seed
 };
 
 struct EvalOptions {
