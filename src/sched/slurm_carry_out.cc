@@ -238,7 +238,7 @@ SlurmAction SlurmView::Impl::start_action(const Start& start, std::span<const Zo
   }
   SlurmSettings settings = {{"ReqNodeList", fmt::format("{}", fmt::join(ranked, ","))},
                             {"NumNodes", fmt::format("{0}-{0}", ranked.size())},
-                            {"StartTime", "now"},
+                            {"StartTime", earliest_start(*mine.slurm)},
                             {"ReservationName", inside},
                             {"AdminComment", to_text(note)}};
   if (mine.slurm->limit >= kNever && mine.request.estimate > 0) {

@@ -27,6 +27,10 @@ SlurmCommand update_job(JobId job, const SlurmSettings& settings) {
   return command;
 }
 
+std::string earliest_start(const SlurmJob& job) {
+  return job.restarts > 0 ? fmt::format("uts{}", job.submit + kRequeueRest) : "now";
+}
+
 SlurmCommand release_job(JobId job) {
   return {.words = {"scontrol", "release", std::to_string(job)}, .file = {}, .text = {}};
 }

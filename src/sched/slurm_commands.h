@@ -14,6 +14,12 @@ namespace rudder::sched {
 using SlurmSettings = std::vector<std::pair<std::string, std::string>>;
 
 [[nodiscard]] SlurmCommand update_job(JobId job, const SlurmSettings& settings);
+/// When a job may begin, as update_job() takes it: at once; if it was requeued, kRequeueRest after that by
+/// Slurm's clock. On the nodes that it ran on, its credential is void until their clock's next second: a job
+/// that starts before is ended for good.
+[[nodiscard]] std::string earliest_start(const SlurmJob& job);
+/// Seconds; so far may a node's clock be ahead of the controller's.
+inline constexpr Time kRequeueRest = 5;
 [[nodiscard]] SlurmCommand release_job(JobId job);
 /// A hold that the job's own user, and the planner, may lift.
 [[nodiscard]] SlurmCommand hold_job(JobId job);

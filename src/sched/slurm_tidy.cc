@@ -122,7 +122,7 @@ std::optional<SlurmAction> SlurmView::Impl::replace_action(const DrivenJob& mine
       .kind = "replace", .job = mine.slurm->id, .reason = moves, .commands = {hold_job(mine.slurm->id)}};
   action.commands.push_back(
       update_job(mine.slurm->id, {{"ReqNodeList", fmt::format("{}", fmt::join(ranked, ","))},
-                                  {"StartTime", "now"},
+                                  {"StartTime", earliest_start(*mine.slurm)},
                                   {"ReservationName", ""},
                                   {"AdminComment", to_text(note)}}));
   if (std::optional<SlurmCommand> file = host_file(mine, ranked)) {
@@ -153,11 +153,11 @@ std::optional<SlurmAction> SlurmView::Impl::settle_released(const DrivenJob& min
                : hold_action(job.id, fmt::format("{} is lost and no free host replaces it", lost.front()));
   }
   // Slurm lets a gang that lost a node wait for two minutes; nobody else may use its hosts meanwhile.
-  if (job.reason == "BeginTime" && job.restarts > 0) {
+  if (job.reason == "BeginTime" && job.restarts > 0 && job.start > job.submit + kRequeueRest) {
     return SlurmAction{.kind = "start",
                        .job = job.id,
                        .reason = "requeued by Slurm; its hosts are all there",
-                       .commands = {update_job(job.id, {{"StartTime", "now"}})}};
+                       .commands = {update_job(job.id, {{"StartTime", earliest_start(job)}})}};
   }
   if (job.eligible > 0 && state.now - job.eligible > options.start_patience) {
     return hold_action(job.id,

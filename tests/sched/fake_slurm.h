@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Slurm in memory: answers the commands that the engine gives, and starts what is released when its nodes
 // are idle. It can be told to die: from then on every command fails without an effect, as for a killed
-// planner.
+// planner. As the real one it lets what was requeued wait for two minutes unless told otherwise, and ends for
+// good what starts while nodes still hold its old credential for void; their clocks are ahead by kAhead.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +29,8 @@ struct FakeJob {
   std::string user = "ann";
   std::int32_t nodes = 1;
   std::int32_t minutes = 10;
+  Time submit = 1'000'000;  ///< or the last requeue
+  Time begin = 0;           ///< not before
   Time start = 0;
   Time work = 60;  ///< seconds
   bool held = true;
@@ -48,6 +51,7 @@ class FakeSlurm {
   std::vector<std::string> given;  ///< commands that changed something
   Time now = 1'000'000;
   int lives = -1;  ///< commands until death; -1: does not die
+  static constexpr Time kAhead = 3;
   std::string topology;
 
   JobId submit(FakeJob job) {
@@ -68,8 +72,7 @@ class FakeSlurm {
     ++now;
     for (auto& [id, job] : jobs) {
       if (job.state == "COMPLETING") {
-        job.state = "PENDING";
-        job.hosts.clear();
+        put_back(job);
       } else if (job.state == "RUNNING" &&
                  now >= job.start + std::min<Time>(job.work, job.minutes * Time{60})) {
         job.state = "COMPLETED";
@@ -84,6 +87,17 @@ class FakeSlurm {
     }
   }
 
+  /// The node goes down, and Slurm requeues the gang that it takes along.
+  void fail(const std::string& name) {
+    drained.insert(name);
+    for (auto& [id, job] : jobs) {
+      if (std::find(job.hosts.begin(), job.hosts.end(), name) != job.hosts.end()) {
+        ++job.restarts;
+        put_back(job);
+      }
+    }
+  }
+
   [[nodiscard]] bool busy(const std::string& name) const {
     return std::any_of(jobs.begin(), jobs.end(), [&](const auto& entry) {
       const auto& hosts = entry.second.hosts;
@@ -92,12 +106,23 @@ class FakeSlurm {
   }
 
  private:
+  void put_back(FakeJob& job) const {
+    job.state = "PENDING";
+    job.hosts.clear();
+    job.submit = now;
+    job.begin = now + 121;
+  }
+
   void try_start(FakeJob& job) {
     const std::vector<std::string> wanted = place::expand_hostlist(job.required).value();
     const bool free = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
       return !drained.contains(name) && !busy(name) && may_enter(job, name);
     });
-    if (free && wanted.size() == static_cast<std::size_t>(job.nodes)) {
+    if (now >= job.begin && free && wanted.size() == static_cast<std::size_t>(job.nodes)) {
+      if (job.restarts > 0 && now <= job.submit + kAhead) {
+        job.state = "FAILED";  // "Job credential revoked"
+        return;
+      }
       job.hosts = wanted;
       std::sort(job.hosts.begin(), job.hosts.end());
       job.state = "RUNNING";
@@ -166,15 +191,15 @@ class FakeSlurm {
                       {"comment", job.comment},
                       {"admin_comment", job.admin},
                       {"job_state", job.state},
-                      {"state_reason", job.reason},
+                      {"state_reason", !job.held && now < job.begin ? "BeginTime" : job.reason},
                       {"resv_name", job.reservation},
                       {"priority", job.held ? 0 : 1},
                       {"requeue", job.requeue},
                       {"node_count", job.nodes},
                       {"tasks", job.nodes},
                       {"restart_cnt", job.restarts},
-                      {"submit_time", 1'000'000},
-                      {"start_time", job.start},
+                      {"submit_time", job.submit},
+                      {"start_time", job.state == "PENDING" ? job.begin : job.start},
                       {"eligible_time", job.held ? 0 : now},
                       {"time_limit", job.minutes},
                       {"nodes", fmt::format("{}", fmt::join(job.hosts, ","))},
@@ -221,6 +246,11 @@ class FakeSlurm {
     return std::string();
   }
 
+  /// "now" or "uts1000000".
+  [[nodiscard]] Time time_of(const std::string& text) const {
+    return text == "now" ? now : std::stoll(text.substr(3));
+  }
+
   Result<std::string> remove_reservation(const std::string& name) {
     const bool used =
         std::any_of(jobs.begin(), jobs.end(), [&](const auto& e) { return e.second.reservation == name; });
@@ -230,7 +260,7 @@ class FakeSlurm {
     return std::string();
   }
 
-  static Result<std::string> update_job(FakeJob& job, std::map<std::string, std::string>& set) {
+  Result<std::string> update_job(FakeJob& job, std::map<std::string, std::string>& set) {
     for (const auto& [key, target] : {std::pair{"AdminComment", &job.admin},
                                       {"ReqNodeList", &job.required},
                                       {"ReservationName", &job.reservation}}) {
@@ -238,6 +268,7 @@ class FakeSlurm {
         *target = set[key];
       }
     }
+    job.begin = set.contains("StartTime") ? time_of(set["StartTime"]) : job.begin;
     return std::string();
   }
 
@@ -248,11 +279,8 @@ class FakeSlurm {
     }
     SlurmReservation& one = reservations[name];
     one.name = name;
-    const auto time = [&](const std::string& text) {
-      return text == "now" ? now : std::stoll(text.substr(3));
-    };
-    one.start = set.contains("StartTime") ? time(set["StartTime"]) : one.start;
-    one.end = set.contains("EndTime") ? time(set["EndTime"]) : one.end;
+    one.start = set.contains("StartTime") ? time_of(set["StartTime"]) : one.start;
+    one.end = set.contains("EndTime") ? time_of(set["EndTime"]) : one.end;
     one.nodes = set.contains("Nodes") ? place::expand_hostlist(set["Nodes"]).value() : one.nodes;
     if (set.contains("Users")) {
       one.users.clear();

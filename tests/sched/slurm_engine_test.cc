@@ -201,6 +201,40 @@ TEST(SlurmEngine, AGangWithoutAHostForEachIsHeldUntilThereIsOne) {
   EXPECT_EQ(slurm.jobs[1].state, "RUNNING");
 }
 
+TEST(SlurmEngine, AGangThatLostANodeStartsAgainSoonButNeverWhileItsCredentialIsVoid) {
+  for (const bool comes_back : {false, true}) {
+    SCOPED_TRACE(comes_back ? "the node comes back" : "the node is replaced");
+    FakeSlurm slurm = eight_nodes();
+    slurm.submit(gang(3, "rudder: shape=3x1"));
+    ASSERT_TRUE(one_cycle(slurm).ok());
+    slurm.tick();
+    ASSERT_EQ(slurm.jobs[1].state, "RUNNING");
+    slurm.fail(slurm.jobs[1].hosts[1]);
+    if (comes_back) {
+      slurm.drained.clear();
+    }
+    const Time failed = slurm.now;
+    while (slurm.jobs[1].state == "PENDING" && slurm.now < failed + 60) {
+      ASSERT_TRUE(one_cycle(slurm).ok());
+      slurm.tick();
+    }
+    EXPECT_EQ(slurm.jobs[1].state, "RUNNING");
+    EXPECT_LE(slurm.jobs[1].start, failed + 10);
+  }
+}
+
+TEST(SlurmEngine, WhatWaitsForItsTimeIsLeftAlone) {
+  FakeSlurm slurm = eight_nodes();
+  slurm.submit(gang(2, "rudder: shape=2x1"));
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  slurm.tick();
+  slurm.fail(slurm.jobs[1].hosts[0]);
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  slurm.given.clear();
+  ASSERT_TRUE(one_cycle(slurm).ok());
+  EXPECT_THAT(slurm.given, ElementsAre());
+}
+
 TEST(SlurmEngine, AGangThatCannotStartIsHeldAndPlannedAnew) {
   FakeSlurm slurm = eight_nodes();
   slurm.submit(gang(2, "rudder: shape=2x1"));
